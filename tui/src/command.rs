@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Open(Kind),
     /// Pause or resume the list of a live capture.
     Pause,
+    /// Show absolute or relative sequence numbers and times.
+    Absolute,
     /// Change the colours.
     Theme,
     /// Rerun the selected case or branch.
@@ -60,19 +62,20 @@ const BOTH: [(&str, &str); 9] = [
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
     ("h l  ← →", "h: close branch; l: open branch; bytes: left, right"),
-    ("Enter Space", "open or close a branch; in a list: go to the frame"),
+    ("Enter Space", "open or close; in a list: unfold, or go to the frame"),
     ("Tab  Shift-Tab", "next panel, previous panel"),
     ("mouse", "click selects, second click opens; Shift marks text"),
     ("t  ?  F1", "t: change the colours; ? and F1: this help"),
     ("q  ^C  Esc", "q and ^C: quit; Esc: leave a list or a filter"),
 ];
 /// The help for the keys that only the capture screen has.
-const CAPTURE: [(&str, &str); 6] = [
+const CAPTURE: [(&str, &str); 7] = [
     ("n N", "next, previous finding"),
     ("/  :", "search packets (Enter alone: next); go to a frame"),
     ("f", "display filter, in the language of weft dissect -Y"),
     ("F C O S", "findings, connections, operations, statistics"),
     ("L M P", "ladder, messages, payload of the connection"),
+    ("a", "absolute or relative sequence numbers and times"),
     ("p", "live: pause or resume the list; G: newest packet"),
 ];
 /// The help for the keys that only the run screen has.
@@ -134,6 +137,7 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('u') => Command::UntilFailure,
         KeyCode::Char('s') => Command::Stop,
         KeyCode::Char('p') => Command::Pause,
+        KeyCode::Char('a') => Command::Absolute,
         KeyCode::Char('n') => Command::NextMarked,
         KeyCode::Char('N') => Command::PreviousMarked,
         _ => return None,

@@ -9,6 +9,30 @@ use weft_dissector::filter::{Filter, KnownField, WantedFields, known};
 /// are below this number.
 const VALUES: u64 = 256;
 
+/// The fields that filters use most, in this order. Their completions come first.
+const MOST_USED: [&str; 20] = [
+    "finding",
+    "tcp.stream",
+    "frame.number",
+    "iwarp_rdma.opcode",
+    "ip.addr",
+    "tcp.port",
+    "iwarp_rdma.terminate",
+    "finding.severity",
+    "finding.requirement",
+    "iwarp_mpa.req",
+    "iwarp_mpa.rep",
+    "crc_status",
+    "iwarp_ddp.stag",
+    "iwarp_mpa.fpdu",
+    "iwarp_rdma.rr",
+    "frame.time_relative",
+    "kind",
+    "ipv6.addr",
+    "iwarp_sdp.mid",
+    "iwarp_pm",
+];
+
 /// The error and the completions of a filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Advice {
@@ -56,13 +80,22 @@ fn words(text: &str) -> Vec<(String, &'static str)> {
     if !values.is_empty() {
         return values.into_iter().filter(|(value, _)| value.starts_with(word) && value != word).collect();
     }
-    if word.is_empty() {
+    // An empty filter gets only the fields that filters use most.
+    if word.is_empty() && !text.trim().is_empty() {
         return Vec::new();
     }
-    let names = known::all().into_iter().filter(|known| known.name.starts_with(word) && known.name != word);
-    let mut names: Vec<_> = names.map(|known| (known.name.to_owned(), known.label)).collect();
-    names.sort_unstable();
-    names
+    let is_proposed = |known: &&KnownField| match word.is_empty() {
+        true => MOST_USED.contains(&known.name),
+        false => known.name.starts_with(word) && known.name != word,
+    };
+    let mut names: Vec<_> = known::all().into_iter().filter(is_proposed).collect();
+    names.sort_by_key(|known| (rank(known.name), known.name));
+    names.into_iter().map(|known| (known.name.to_owned(), known.label)).collect()
+}
+
+/// Returns the rank of a field by its use. The rank of the most used field is 0.
+fn rank(name: &str) -> usize {
+    MOST_USED.iter().position(|used| *used == name).unwrap_or(MOST_USED.len())
 }
 
 /// Returns the field that is compared, if `head` ends with a field and a comparison operator.
@@ -102,6 +135,19 @@ mod tests {
         assert!(proposed("iwarp_rdma.o").contains(&"iwarp_rdma.opcode".to_owned()));
         assert_eq!(completed("no_such_name"), "no_such_name");
         assert_eq!(completed(""), "");
+    }
+
+    #[test]
+    fn most_used_fields_come_first() {
+        for name in MOST_USED {
+            assert!(known(name).is_some(), "{name}");
+        }
+        assert_eq!(proposed("tcp.")[..2], ["tcp.stream", "tcp.port"]);
+        assert_eq!(proposed("iwarp_rdma.t")[0], "iwarp_rdma.terminate");
+        let rest = &proposed("frame.")[2..];
+        assert!(rest.len() > 2 && rest.is_sorted(), "{rest:?}");
+        assert_eq!((proposed("").len(), proposed("")[0].as_str()), (MOST_USED.len(), "finding"));
+        assert_eq!(proposed("finding && "), [""; 0]);
     }
 
     #[test]

@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
+mod address;
 mod byte_columns;
 mod capture;
 mod command;
@@ -38,6 +39,7 @@ mod terminal;
 #[cfg(test)]
 mod testing;
 mod theme;
+mod time;
 mod view;
 mod wrap;
 

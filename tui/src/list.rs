@@ -37,6 +37,11 @@ impl List {
         (self.contains(at) && line < len).then(|| (line, usize::from(at.x - self.area.x)))
     }
 
+    /// Returns the row of the area at a position on the screen, counted from the top of the area.
+    pub(crate) fn row_at(&self, at: Position) -> Option<usize> {
+        self.contains(at).then(|| usize::from(at.y - self.area.y))
+    }
+
     /// Moves the selection in a list of `len` lines.
     pub(crate) fn go(&mut self, motion: Motion, len: usize) {
         let page = self.height.saturating_sub(1).max(1);
@@ -95,6 +100,7 @@ mod tests {
         assert_eq!(list.hit(Position::new(4, 6), 100), Some((97, 2)));
         assert_eq!([(1, 6), (12, 6), (4, 4), (4, 9)].map(|(x, y)| list.hit(Position::new(x, y), 100)), [None; 4]);
         assert_eq!(list.hit(Position::new(4, 8), 98), None);
+        assert_eq!([(4, 6), (4, 9)].map(|(x, y)| list.row_at(Position::new(x, y))), [Some(1), None]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use ratatui::layout::Position;
+
 use crate::list::List;
 
 /// A line of a tree.
@@ -21,6 +23,9 @@ pub(crate) struct Outline<T> {
     /// Indexes of the visible lines.
     pub(crate) visible: Vec<usize>,
     pub(crate) list: List,
+    /// For each row of the panel, the index of the visible line that the row shows. Only if lines
+    /// can take several rows.
+    pub(crate) rows: Vec<usize>,
     /// Key of the line that the user chose last. If the panel later shows another tree, it selects
     /// the line with this key again.
     pub(crate) chosen: Option<String>,
@@ -28,7 +33,14 @@ pub(crate) struct Outline<T> {
 
 impl<T> Default for Outline<T> {
     fn default() -> Self {
-        Outline { lines: Vec::new(), closed: HashSet::new(), visible: Vec::new(), list: List::default(), chosen: None }
+        Outline {
+            lines: Vec::new(),
+            closed: HashSet::new(),
+            visible: Vec::new(),
+            list: List::default(),
+            rows: Vec::new(),
+            chosen: None,
+        }
     }
 }
 
@@ -54,6 +66,13 @@ impl<T: TreeLine> Outline<T> {
     /// Returns whether the branch of `line` is open.
     pub(crate) fn is_open(&self, line: &T) -> bool {
         !self.closed.contains(line.key())
+    }
+
+    /// Returns the index of the visible line at a position on the screen, according to
+    /// [`rows`](Self::rows).
+    pub(crate) fn hit(&self, at: Position) -> Option<usize> {
+        let line = *self.rows.get(self.list.row_at(at)?)?;
+        (line < self.visible.len()).then_some(line)
     }
 
     /// Returns the selected line.

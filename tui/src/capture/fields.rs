@@ -8,6 +8,7 @@ use weft_dissector::browse::OwnedRow;
 use weft_dissector::browse::detail::{Detail, FrameLocation};
 
 use crate::outline::{Outline, TreeLine};
+use crate::time::utc;
 
 /// One line of the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
     };
     add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire_len, row.transport_summary()));
     add(1, "captured", format!("captured: {} of {} bytes", row.captured, row.wire_len));
-    add(1, "time", format!("time: {}.{:09} s since 1970", row.time / 1_000_000_000, row.time % 1_000_000_000));
+    add(1, "time", format!("time: {} UTC", utc(row.time)));
     if let Some((src, dst)) = row.ends {
         add(1, "source", format!("from: {src}"));
         add(1, "destination", format!("to: {dst}"));

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use weft_dissector::browse::packed::ListedFinding;
 use weft_dissector::output::ladder::Ladder;
+use weft_dissector::output::text::counted;
 use weft_dissector::{FrameNumber, StreamId};
 
 use super::lines::{Kind, Line};
 use super::list_pass::{self, ListResult};
+use super::problems::Problems;
 use super::queue::FAILED;
 use super::recording::Recording;
 use crate::list::List;
@@ -34,6 +36,12 @@ pub(crate) struct ListOverlay {
     stream: StreamId,
     /// The number of findings that are not listed.
     left_out: u64,
+    /// The findings. Empty in other lists.
+    problems: Problems,
+    /// For each line, the problem that the line folds or unfolds.
+    folds: Vec<Option<usize>>,
+    /// Whether there are findings that are not in `lines` yet.
+    is_stale: bool,
     ladder: Option<Ladder>,
     /// The width for which the ladder was drawn, in columns. 0 if it was not drawn.
     width: usize,
@@ -57,7 +65,8 @@ impl ListOverlay {
     pub(crate) fn findings(findings: &[ListedFinding], all: u64, frame: FrameNumber) -> Self {
         let mut overlay = ListOverlay::empty(Kind::Findings, StreamId::FIRST, frame, "no findings so far");
         overlay.grow(findings, all);
-        overlay.select_near();
+        overlay.fold();
+        overlay.list.selected = overlay.problems.near(frame);
         overlay
     }
 
@@ -94,6 +103,9 @@ impl ListOverlay {
             frame,
             stream,
             left_out: 0,
+            problems: Problems::default(),
+            folds: Vec::new(),
+            is_stale: false,
             ladder: None,
             width: 0,
             results: None,
@@ -141,8 +153,11 @@ impl ListOverlay {
         true
     }
 
-    /// Makes the lines of a ladder diagram for a panel of this width.
+    /// Makes the lines of the findings, and those of a ladder diagram for a panel of this width.
     pub(crate) fn fit(&mut self, width: usize) {
+        if self.is_stale {
+            self.fold();
+        }
         let Some(ladder) = self.ladder.as_ref().filter(|_| self.width != width) else { return };
         let lines = list_pass::ladder_lines(ladder, width);
         self.width = width;
@@ -167,7 +182,32 @@ impl ListOverlay {
     pub(crate) fn grow(&mut self, findings: &[ListedFinding], all: u64) {
         if self.kind == Kind::Findings {
             self.left_out = all.saturating_sub(findings.len() as u64);
-            self.lines.extend(findings.iter().skip(self.lines.len()).map(finding_line));
+            let new = findings.get(self.problems.findings()..).unwrap_or_default();
+            self.is_stale |= !new.is_empty();
+            new.iter().for_each(|finding| self.problems.add(*finding));
+        }
+    }
+
+    /// Makes the lines of the findings.
+    fn fold(&mut self) {
+        (self.lines, self.folds) = self.problems.lines().unzip();
+        self.is_stale = false;
+    }
+
+    /// Unfolds (`Some(true)`), folds (`Some(false)`) or toggles the problem of the selected line.
+    /// Returns `false` if the line does not fold.
+    pub(crate) fn turn(&mut self, unfold: Option<bool>) -> bool {
+        let Some(Some(problem)) = self.folds.get(self.list.selected).copied() else { return false };
+        self.problems.turn(problem, unfold);
+        self.fold();
+        true
+    }
+
+    /// Returns the effect of the keys in this list.
+    pub(crate) fn keys(&self) -> &'static str {
+        match self.kind {
+            Kind::Findings => "Enter: unfold, or go to frame   q: back",
+            _ => "Enter: go to frame   q: back",
         }
     }
 
@@ -186,24 +226,14 @@ impl ListOverlay {
             0 => String::new(),
             more => format!(" ({more} more are not listed; n goes to their frames)"),
         };
-        format!("{name} {place}/{}{more}", self.lines.len())
-    }
-}
-
-fn finding_line(finding: &ListedFinding) -> Line {
-    let requirement = finding.requirement.row();
-    let stream = finding.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
-    Line {
-        text: format!(
-            "{:>7} {stream:>4}  {:<8}{:<14}{}",
-            finding.frame,
-            finding.severity.to_string(),
-            requirement.id,
-            requirement.summary
-        ),
-        frame: Some(finding.frame),
-        stream: finding.stream,
-        severity: Some(finding.severity),
+        let groups = match (self.kind, self.problems.len() as u64) {
+            (Kind::Findings, 1..) => {
+                let findings = counted(self.problems.findings() as u64, "finding");
+                format!(", {findings} in {}", counted(self.problems.len() as u64, "problem"))
+            }
+            _ => String::new(),
+        };
+        format!("{name} {place}/{}{groups}{more}", self.lines.len())
     }
 }
 
@@ -220,6 +250,7 @@ mod tests {
         let finding = ListedFinding { frame: FrameNumber::FIRST, stream: None, requirement, severity: Severity::Note };
         let findings = vec![finding; MAX_FINDINGS];
         let title = ListOverlay::findings(&findings, MAX_FINDINGS as u64 + 3, FrameNumber::FIRST).title();
-        assert_eq!(title, "Findings 1/100000 (3 more are not listed; n goes to their frames)");
+        let words = "Findings 1/1, 100000 findings in 1 problem (3 more are not listed; n goes to their frames)";
+        assert_eq!(title, words);
     }
 }

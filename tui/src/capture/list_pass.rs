@@ -21,6 +21,7 @@ use weft_dissector::{FrameNumber, StreamId};
 
 use super::lines::{Kind, Line};
 use super::recording::Recording;
+use crate::address::{IPV4_LEN, short};
 use crate::wrap::wrap;
 
 /// The maximum number of characters in a line of an answer. With its indent, it fits a terminal
@@ -132,8 +133,8 @@ fn connections(recording: &Recording, sender: &SyncSender<ListResult>) -> Result
         let text = format!(
             "{:>4}  {} ⇄ {}  {fpdus}+{back} FPDUs  {}",
             connection.stream,
-            connection.ends[0],
-            connection.ends[1],
+            short(&connection.ends[0], IPV4_LEN),
+            short(&connection.ends[1], IPV4_LEN),
             found(connection.findings)
         );
         let line = Line { text, frame: first_frame(connection), stream: Some(connection.stream), severity };

@@ -26,10 +26,12 @@ pub(crate) mod lines;
 pub(crate) mod list_overlay;
 mod list_pass;
 mod pointer;
+mod problems;
 mod queue;
 pub(crate) mod recording;
 mod search;
 mod selection;
+mod sequences;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -39,6 +41,7 @@ use std::sync::mpsc::TryRecvError;
 use ratatui::crossterm::event::KeyEvent;
 use weft_dissector::FrameNumber;
 use weft_dissector::browse::detail::Detail;
+use weft_dissector::browse::packed::Entry;
 use weft_dissector::browse::{OwnedRow, PackedIndex};
 
 use crate::command::Command;
@@ -57,6 +60,7 @@ use list_overlay::ListOverlay;
 use queue::FAILED;
 use recording::{Live, Recording};
 use search::Search;
+use sequences::Sequences;
 
 /// The maximum number of results of the indexer, and of a filter, that the screen takes in one
 /// poll.
@@ -100,6 +104,9 @@ pub(crate) struct Screen {
     pub(crate) name: String,
     pub(crate) theme: Theme,
     pub(crate) index: PackedIndex,
+    sequences: Sequences,
+    /// Whether sequence numbers and times are absolute.
+    pub(crate) is_absolute: bool,
     /// `None` while the capture is being read. Afterwards, the reason why the capture was not read
     /// completely, or `Some(None)` if it was read completely.
     pub(crate) end: Option<Option<String>>,
@@ -165,6 +172,8 @@ impl Screen {
             name,
             theme: Theme::of_environment(),
             index: PackedIndex::default(),
+            sequences: Sequences::default(),
+            is_absolute: false,
             end: None,
             remarks: Vec::new(),
             follows_newest: live.is_some(),
@@ -317,7 +326,12 @@ impl Screen {
         let before = self.row().map(|row| (row.number, row.units, row.findings));
         for item in messages {
             match item {
-                IndexMessage::Entry(entry) => self.index.add(entry),
+                IndexMessage::Entry(entry) => {
+                    if let Entry::Row(row) = &entry {
+                        self.sequences.note(row);
+                    }
+                    self.index.add(entry);
+                }
                 IndexMessage::End { note, remarks } => {
                     (self.end, self.remarks) = (Some(note), remarks);
                     // The capture has ended: show the details of the last packet.
@@ -436,6 +450,10 @@ impl terminal::Screen for Screen {
             Command::Type(purpose) => self.begin_input(purpose),
             Command::Open(kind) => self.open_overlay(kind),
             Command::Pause => self.pause(),
+            Command::Absolute => {
+                self.is_absolute = !self.is_absolute;
+                self.show();
+            }
             Command::Theme => self.theme = self.theme.next(),
             // Commands of runs.
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
@@ -446,6 +464,8 @@ impl terminal::Screen for Screen {
     }
 }
 
+#[cfg(test)]
+mod display_tests;
 #[cfg(test)]
 mod huge_tests;
 #[cfg(test)]

@@ -37,7 +37,6 @@ impl Screen {
     }
 
     fn click(&mut self, at: Position) {
-        let fields = self.fields.shown().len();
         if let Some(overlay) = &mut self.overlay {
             match overlay.list.hit(at, overlay.lines.len()) {
                 Some((line, _)) if line == overlay.list.selected => drop(self.command(Command::Toggle)),
@@ -52,7 +51,7 @@ impl Screen {
             }
             self.packets.selected = line;
             self.show();
-        } else if let Some((line, _)) = self.fields.list.hit(at, fields) {
+        } else if let Some(line) = self.fields.hit(at) {
             self.focus = Panel::Fields;
             if line == self.fields.list.selected {
                 self.fields.turn(None);

@@ -29,13 +29,15 @@ impl Screen {
         }
     }
 
-    /// Returns the row at an index of the list.
+    /// Returns the row at an index of the list. Its sequence number is relative, unless the screen
+    /// shows absolute numbers.
     pub(crate) fn listed_row(&self, at: usize) -> Option<OwnedRow> {
         let place = match &self.filtered {
             Some(filtered) => filtered.frames().get(at).and_then(|number| self.index.find(number))?,
             None => at,
         };
-        self.index.row(place)
+        let row = self.index.row(place)?;
+        Some(if self.is_absolute { row } else { self.sequences.relative(row) })
     }
 
     /// Returns the row of the selected frame.
@@ -244,6 +246,7 @@ impl Screen {
             Command::Quit | Command::Back => self.overlay = None,
             Command::Open(kind) if kind == overlay.kind => self.overlay = None,
             Command::Move(motion) => overlay.list.go(motion, overlay.lines.len()),
+            Command::Toggle if overlay.turn(None) => {}
             Command::Toggle => {
                 if let Some(frame) = overlay.lines.get(overlay.list.selected).and_then(|line| line.frame) {
                     self.overlay = None;
@@ -252,10 +255,13 @@ impl Screen {
                     }
                 }
             }
-            Command::Left | Command::Right | Command::NextPanel | Command::PreviousPanel => {}
+            Command::Left => drop(overlay.turn(Some(false))),
+            Command::Right => drop(overlay.turn(Some(true))),
+            Command::NextPanel | Command::PreviousPanel => {}
             Command::NextMarked | Command::PreviousMarked => {}
             Command::Again | Command::AgainFailed | Command::UntilFailure | Command::Stop => {}
-            Command::Help | Command::Theme | Command::Pause | Command::Type(_) | Command::Open(_) => return false,
+            Command::Help | Command::Theme | Command::Pause | Command::Absolute => return false,
+            Command::Type(_) | Command::Open(_) => return false,
         }
         true
     }

@@ -187,14 +187,19 @@ impl Screen {
             self.progress.adds = true;
         }
         self.progress.event(event, self.now);
+        let is_over = summary.is_some();
         if let Some(summary) = summary
             && let Some(rounds) = self.rounds.take_if(|rounds| rounds.is_over(&summary))
             && rounds.until_failure
         {
             self.notice = Some(format!("the rerun ended after round {}", rounds.round));
         }
-        if begins || self.progress.planned.len() != before {
+        if begins || is_over || self.progress.planned.len() != before {
+            let selected = self.tree.selected().map(|node| node.path.clone());
             self.tree.build(&self.progress.planned);
+            if let Some(path) = selected {
+                self.tree.select_path(&path);
+            }
         }
         if let Some(current) = self.progress.current.filter(|_| self.follows) {
             self.tree.select(current);
@@ -345,7 +350,8 @@ impl terminal::Screen for Screen {
             Command::Left | Command::Right | Command::Toggle => {}
             Command::Type(Purpose::Search) => self.input_line = Some(InputLine::new(Purpose::Search)),
             // Commands of captures.
-            Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) | Command::Pause => {}
+            Command::Type(Purpose::Frame | Purpose::Filter) | Command::Open(_) => {}
+            Command::Pause | Command::Absolute => {}
             Command::Theme => self.theme = self.theme.next(),
             Command::Again => self.again(self.selected_keys(), false),
             Command::AgainFailed => self.again(self.failed_keys(), false),

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use weft_suites::model::{CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, RunReport, RunStatus, Step, Summary};
+use weft_suites::model::{
+    CaseInfo, CaseKey, CaseResult, Counts, Event, RunInfo, RunReport, RunStatus, Step, Summary, Verdict,
+};
 
 /// One planned case.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Progress {
     pub(crate) planned: Vec<PlannedCase>,
     pub(crate) counts: Counts,
     pub(crate) summary: Option<Summary>,
+    /// The headline of a run that cannot reach its target.
+    pub(crate) target_down: Option<String>,
     /// What the user has to do before the run continues.
     pub(crate) waits_for: Option<UserInstruction>,
     /// Whether the next run is a rerun. A rerun replaces only the results of its own cases.
@@ -50,6 +54,21 @@ pub(crate) struct UserInstruction {
     pub(crate) what: String,
     /// The time at which the run stops waiting.
     pub(crate) until: Duration,
+}
+
+/// Returns the rank of a case in a finished run. A failed case has the rank 0.
+fn rank(planned: &PlannedCase) -> u8 {
+    match &planned.state {
+        State::Done(result) if result.verdict >= Verdict::Fail => 0,
+        State::Done(result) if result.verdict == Verdict::Inconclusive || result.failing().next().is_some() => 1,
+        State::Done(_) | State::Waiting | State::Running(_) => 2,
+    }
+}
+
+/// Returns the branches of a case, from the protocol to the complete id, and then its key.
+fn paths(key: &CaseKey) -> Vec<String> {
+    let ends = key.case.match_indices('/').map(|(at, _)| at).chain([key.case.len()]);
+    ends.map(|end| key.case[..end].to_owned()).chain([key.to_string()]).collect()
 }
 
 impl Progress {
@@ -73,7 +92,7 @@ impl Progress {
                     *self = Progress::default();
                     self.run = Some(run);
                 }
-                self.summary = None;
+                (self.summary, self.target_down) = (None, None);
                 self.cases.extend(cases.into_iter().map(|case| (case.id.clone(), case)));
                 for key in planned {
                     let place = self.place(key);
@@ -84,6 +103,7 @@ impl Progress {
             Event::TargetWaiting { what, seconds } => {
                 self.waits_for = Some(UserInstruction { what, until: now + Duration::from_secs(seconds) });
             }
+            Event::TargetDown { headline } => self.target_down = Some(headline),
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
                 // Measure from the first case, to exclude the time that the target needs to start.
@@ -111,8 +131,27 @@ impl Progress {
                 self.current = None;
                 self.began = None;
                 self.summary = Some(summary);
+                self.put_failures_first();
             }
         }
+    }
+
+    /// Moves failed cases before other cases within each branch of the tree, and branches with
+    /// failures before other branches. The cases of a branch stay together.
+    fn put_failures_first(&mut self) {
+        let mut ranks: HashMap<String, (u8, usize)> = HashMap::new();
+        for (place, planned) in self.planned.iter().enumerate() {
+            let rank = rank(planned);
+            for path in paths(&planned.key) {
+                let best = ranks.entry(path).or_insert((rank, place));
+                best.0 = best.0.min(rank);
+            }
+        }
+        let order = |planned: &PlannedCase| -> Vec<(u8, usize)> {
+            paths(&planned.key).iter().filter_map(|path| ranks.get(path).copied()).collect()
+        };
+        self.planned.sort_by_cached_key(order);
+        self.places = self.planned.iter().enumerate().map(|(place, planned)| (planned.key.clone(), place)).collect();
     }
 
     /// Returns the index of the case `key`. If the case was not planned, adds the case, so that its

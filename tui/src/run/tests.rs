@@ -85,6 +85,7 @@ pub(crate) fn events() -> Vec<Event> {
             deviations: vec!["mpa.accepts-wrong-key".into()],
             identity: BTreeMap::new(),
             device: BTreeMap::new(),
+            probed: None,
         },
         seed: 1,
         started_unix_ms: 1_769_860_800_123,
@@ -190,6 +191,26 @@ fn jumps_between_failures_wrap_around() {
         visited.push(screen.planned().unwrap().key.clone());
     }
     assert_eq!(visited, [3, 7, 3, 7].map(key));
+}
+
+#[test]
+fn failures_come_before_passes_when_the_run_is_over() {
+    let order = |screen: &Screen| screen.progress.planned.iter().map(|planned| planned.key.clone()).collect::<Vec<_>>();
+    let before: Vec<CaseKey> = (0..16).map(key).collect();
+    assert_eq!(order(&screen(1 + 16 * 6)), before);
+    let screen = screen(usize::MAX);
+    assert_eq!(order(&screen)[..4], [3, 7, 0, 1].map(key));
+    // The selected case stays selected.
+    assert_eq!(screen.planned().unwrap().key, key(15));
+}
+
+#[test]
+fn a_target_that_is_down_is_the_headline() {
+    let (mut screen, _sink) = live_screen(1);
+    let headline = "target is down: 192.0.2.7:7174 refused the connection";
+    screen.take(Event::TargetDown { headline: headline.into() });
+    let shown = text(&drawn(&mut screen, 80, 24));
+    assert_eq!(shown.lines().nth(2), Some(format!(" {headline}").as_str()), "{shown}");
 }
 
 #[test]

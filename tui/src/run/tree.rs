@@ -74,6 +74,13 @@ impl Tree {
         self.arrange();
     }
 
+    /// Selects the line with this path, if it is visible.
+    pub(crate) fn select_path(&mut self, path: &str) {
+        if let Some(at) = self.visible.iter().position(|at| self.lines[*at].path == path) {
+            self.list.selected = at;
+        }
+    }
+
     /// Selects the case at index `place`, and opens the branches that contain it.
     pub(crate) fn select(&mut self, place: usize) {
         let Some(target) = self.lines.iter().position(|node| node.kind == Kind::Case(place)) else { return };

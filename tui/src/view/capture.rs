@@ -3,13 +3,12 @@
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
 use ratatui::widgets::{Clear, Widget};
 use weft_core::requirement::Severity;
 
 use super::{Draw, bar, fields, help, input_line, list_overlay, octets, packets};
+use crate::capture::Screen;
 use crate::capture::indexer::MAX_FRAMES;
-use crate::capture::{Panel, Screen};
 
 impl Draw for Screen {
     fn draw(&mut self, frame: &mut Frame<'_>) {
@@ -34,7 +33,7 @@ fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
     match &screen.input_line {
         Some(typed) => input_line::draw(typed, screen.theme, middle, footer, buf),
-        None => footer_line(screen, left.width, footer, buf),
+        None => footer_line(screen, footer, buf),
     }
     if screen.help {
         let about = format!(
@@ -77,29 +76,20 @@ fn header_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
 /// Draws the last line of the screen. It shows the first of these texts that is present:
 ///
 /// 1. a message
-/// 2. the selected field, if its text is too long for the panel
-/// 3. sentences about frames that were not read
-/// 4. the keys
-fn footer_line(screen: &Screen, fields_width: u16, area: Rect, buf: &mut Buffer) {
+/// 2. sentences about frames that were not read
+/// 3. the keys, first those of the views that answer most questions
+fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
     let searching = screen.search.map(|search| format!("searching, {} %", search.percent()));
     let lost = screen.live.as_ref().and_then(|live| live.ended.as_deref());
     let end = screen.end.as_ref().and_then(|end| end.as_deref()).or(lost);
     let bare = screen.live.is_none() && screen.end == Some(None) && screen.index.is_empty();
     let end = end.or(bare.then_some("the capture has a header but no frames"));
     let trouble = searching.as_deref().or(screen.notice.as_deref()).or(screen.trouble.as_deref()).or(end);
-    let field = screen.fields.selected().filter(|line| {
-        // The sign of a branch and the borders take four columns.
-        let width = 2 * line.depth + line.text.chars().count() + 4;
-        screen.focus == Panel::Fields && width > usize::from(fields_width)
-    });
     let remarks = screen.remarks.join("; ");
-    let (words, style) = match (trouble, field) {
-        (Some(note), _) => (note, screen.theme.severity(Severity::Warning)),
-        (None, Some(line)) => (line.text.as_str(), Style::new()),
-        (None, None) if !remarks.is_empty() => (remarks.as_str(), screen.theme.severity(Severity::Note)),
-        (None, None) => {
-            ("Tab panel  j/k move  n finding  / search  : frame  f filter  ? help  q quit", screen.theme.faint())
-        }
+    let (words, style) = match trouble {
+        Some(note) => (note, screen.theme.severity(Severity::Warning)),
+        None if !remarks.is_empty() => (remarks.as_str(), screen.theme.severity(Severity::Note)),
+        None => ("F findings  C connections  L ladder  M messages  f filter  ? help  q quit", screen.theme.faint()),
     };
     bar(&format!(" {words}"), "", style, area, buf);
 }

@@ -204,18 +204,24 @@ fn hex(octets: &Octets, text: &mut Text) {
     }
 }
 
-/// Adds the finished cases of the selected branch, except the cases that passed.
+/// Adds the finished cases of the selected branch: failures first, and only the number of the cases
+/// that passed.
 fn failing(screen: &Screen, text: &mut Text) {
     let Some(Kind::Branch { first, end }) = screen.tree.selected().map(|node| node.kind.clone()) else { return };
-    for planned in &screen.progress.planned[first..end] {
-        if let State::Done(result) = &planned.state
-            && result.verdict != Verdict::Pass
-        {
-            let words = format!("{} {}: {}", result.verdict, result.key, result.explanation);
-            text.styled(&words, 0, text.theme.verdict(result.verdict));
-        }
+    let done = screen.progress.planned[first..end].iter().filter_map(|planned| match &planned.state {
+        State::Done(result) => Some(&**result),
+        State::Waiting | State::Running(_) => None,
+    });
+    let (passed, mut others): (Vec<_>, Vec<_>) = done.partition(|result| result.verdict == Verdict::Pass);
+    others.sort_by_key(|result| std::cmp::Reverse(result.verdict));
+    for result in &others {
+        let words = format!("{} {}: {}", result.verdict, result.key, result.explanation);
+        text.styled(&words, 0, text.theme.verdict(result.verdict));
     }
     if text.lines.is_empty() {
         text.add("No failures so far.", 0);
+    }
+    if !passed.is_empty() {
+        text.styled(&format!("{} passed.", passed.len()), 0, text.theme.verdict(Verdict::Pass));
     }
 }

@@ -11,7 +11,7 @@ use crate::theme::Theme;
 
 pub(super) fn draw(overlay: &mut ListOverlay, theme: Theme, area: Rect, buf: &mut Buffer) {
     overlay.fit(usize::from(area.width).saturating_sub(2));
-    let inside = panel(&overlay.title(), "Enter: go to frame   q: back", true, theme, area, buf);
+    let inside = panel(&overlay.title(), overlay.keys(), true, theme, area, buf);
     if overlay.lines.is_empty() {
         line(&Line::from(format!(" {}", overlay.note)), 0, theme.faint(), inside, buf);
     }

@@ -7,9 +7,12 @@ use ratatui::text::{Line, Span};
 use weft_dissector::browse::OwnedRow;
 
 use super::{line, panel};
+use crate::address::{IPV4_LEN, short};
 use crate::capture::{Panel, Screen};
+use crate::time::time_of_day;
 
-/// From this width on, rows have addresses and ports. Narrower rows have only ports.
+/// From this width on, rows have the addresses and ports of both endpoints. Narrower rows have only
+/// the port of the receiver.
 const WIDE: u16 = 110;
 
 pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
@@ -29,17 +32,19 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     };
     let inside = panel(&title, "", focused, theme, area, buf);
     let (head, list) = (Rect { height: inside.height.min(1), ..inside }, below(inside));
-    let wide = inside.width >= WIDE;
-    line(&Line::from(heading(wide)), 0, theme.faint(), head, buf);
     let origin = screen.index.row(0).map_or(0, |row| row.time);
     screen.packets.place(list);
     let window = screen.packets.window(len, usize::from(list.height));
-    for (at, listed) in window.clone().enumerate() {
-        let Some(row) = screen.listed_row(listed) else { break };
+    let cells: Vec<_> =
+        window.map_while(|at| Some((at, Cells::of(screen, screen.listed_row(at)?, origin, inside)))).collect();
+    let widths = Widths::of(screen, &cells, inside);
+    line(&Line::from(widths.heading()), 0, theme.faint(), head, buf);
+    for (at, (listed, cells)) in cells.iter().enumerate() {
+        let row = &cells.row;
         let base = row.worst.map_or(Style::new(), |severity| theme.severity(severity));
-        let style = if listed == screen.packets.selected { base.patch(theme.selected(focused)) } else { base };
+        let style = if *listed == screen.packets.selected { base.patch(theme.selected(focused)) } else { base };
         let info = if row.units > 0 { Style::new() } else { theme.faint() };
-        let text = Line::from(vec![Span::raw(columns(&row, origin, wide)), Span::styled(words(&row), info)]);
+        let text = Line::from(vec![Span::raw(widths.columns(cells)), Span::styled(words(row), info)]);
         line(&text, at, style, list, buf);
     }
 }
@@ -48,22 +53,65 @@ fn below(area: Rect) -> Rect {
     Rect { y: area.y + area.height.min(1), height: area.height.saturating_sub(1), ..area }
 }
 
-fn heading(wide: bool) -> String {
-    let ends = if wide { format!("{:<45}", "From → to") } else { format!("{:<13}", "Ports") };
-    format!("{:>7} {:>12} {:>3}  {ends} Info", "No", "Time", "TCP")
+/// Returns whether a row has the port of the receiver and also its address.
+fn is_wide(area: Rect) -> bool {
+    area.width >= WIDE
 }
 
-fn columns(row: &OwnedRow, origin: u64, wide: bool) -> String {
-    let since = row.time.saturating_sub(origin);
-    let time = format!("{}.{:06}", since / 1_000_000_000, since % 1_000_000_000 / 1_000);
-    let stream = row.stream().map_or_else(String::new, |stream| stream.to_string());
-    let ends = match row.ends {
-        Some((src, dst)) if wide => format!("{:<45}", format!("{src} → {dst}")),
-        Some((src, dst)) => format!("{:<13}", format!("{} → {}", src.port(), dst.port())),
-        None if wide => format!("{:<45}", ""),
-        None => format!("{:<13}", ""),
-    };
-    format!("{:>7} {time:>12} {stream:>3}  {ends} ", row.number)
+/// The texts of one row.
+struct Cells {
+    row: OwnedRow,
+    time: String,
+    ends: String,
+}
+
+impl Cells {
+    fn of(screen: &Screen, row: OwnedRow, origin: u64, area: Rect) -> Self {
+        let since = row.time.saturating_sub(origin);
+        let time = match screen.is_absolute {
+            true => time_of_day(row.time),
+            false => format!("{}.{:06}", since / 1_000_000_000, since % 1_000_000_000 / 1_000),
+        };
+        let ends = row.ends.map_or_else(String::new, |(from, to)| {
+            let to = if is_wide(area) { short(&to.to_string(), IPV4_LEN) } else { to.port().to_string() };
+            format!("{} → {to}", short(&from.to_string(), IPV4_LEN))
+        });
+        Cells { row, time, ends }
+    }
+}
+
+/// The widths of the columns, in characters. In a narrow panel, they depend on the texts, so that
+/// the summary has more room.
+struct Widths {
+    number: usize,
+    time: usize,
+    ends: usize,
+    is_wide: bool,
+}
+
+impl Widths {
+    fn of(screen: &Screen, cells: &[(usize, Cells)], area: Rect) -> Self {
+        if is_wide(area) {
+            let time = if screen.is_absolute { 15 } else { 12 };
+            return Widths { number: 7, time, ends: 2 * IPV4_LEN + 3, is_wide: true };
+        }
+        let number = u64::from(screen.index.last()).to_string().len().max(3);
+        let time = cells.iter().map(|(_, cells)| cells.time.chars().count()).max().unwrap_or(0);
+        let ends = cells.iter().map(|(_, cells)| cells.ends.chars().count()).max().unwrap_or(0);
+        Widths { number, time: time.max(8), ends: ends.max(11), is_wide: false }
+    }
+
+    fn heading(&self) -> String {
+        let Widths { number, time, ends, is_wide } = *self;
+        let names = if is_wide { "From → to" } else { "From → port" };
+        format!("{:>number$} {:>time$} {:>3}  {names:<ends$} Info", "No", "Time", "TCP")
+    }
+
+    fn columns(&self, cells: &Cells) -> String {
+        let Widths { number, time, ends, .. } = *self;
+        let stream = cells.row.stream().map_or_else(String::new, |stream| stream.to_string());
+        format!("{:>number$} {:>time$} {stream:>3}  {:<ends$} ", cells.row.number, cells.time, cells.ends)
+    }
 }
 
 /// Returns the summary of the frame. If the frame has findings, a mark with the severity comes

@@ -90,7 +90,10 @@ fn clock(time: Duration) -> String {
 
 /// Returns the reasons for the exit code, in lines of this width.
 fn reasons_lines(screen: &Screen, width: u16) -> Vec<String> {
-    let reasons = screen.progress.summary.as_ref().map(|summary| summary.reasons.join("; ")).unwrap_or_default();
+    let reasons = match &screen.progress.summary {
+        Some(summary) => summary.reasons.join("; "),
+        None => screen.progress.target_down.clone().unwrap_or_default(),
+    };
     let mut lines = wrap(&reasons, usize::from(width).saturating_sub(2));
     if lines.len() > MAX_REASONS
         && let Some(last) = lines.get_mut(MAX_REASONS - 1)
