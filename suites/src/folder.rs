@@ -199,6 +199,7 @@ mod tests {
             deviations: Vec::new(),
             identity: std::collections::BTreeMap::new(),
             device: std::collections::BTreeMap::new(),
+            probed: None,
         };
         RunInfo {
             id: id.into(),

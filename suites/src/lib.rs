@@ -60,4 +60,4 @@ mod stage;
 pub mod store;
 pub mod targets;
 
-pub use run::{Filter, Plan, RunError, RunOptions, Schedule, run, run_with};
+pub use run::{Filter, Forecast, Plan, RunError, RunOptions, Schedule, run, run_with};

@@ -101,7 +101,7 @@ subcommands! {
         Report = report,
         /// Compare the results of two test runs
         Diff = diff,
-        /// Check a test target before a run, or list the presets of target files
+        /// Write the target file of a test target, check a target, or list the presets
         Target = target,
         /// Browse a capture or a test run in the terminal
         Tui = tui,

@@ -112,6 +112,9 @@ async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
 fn replay(report: &RunReport, sink: &impl EventSink) {
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     sink.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });
+    if let Some(headline) = report.summary.target_down.clone() {
+        sink.event(&Event::TargetDown { headline });
+    }
     for result in &report.results {
         sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
     }

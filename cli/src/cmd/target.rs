@@ -1,4 +1,7 @@
-//! `weft target`: checks a test target before a run, and lists the presets of target files.
+//! `weft target`: writes the target file of a test target, checks a target before a run, and lists
+//! the presets of target files.
+
+mod add;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -22,8 +25,9 @@ use crate::target::resolve;
     weft sends the token in WEFT_AGENT_TOKEN only to agents on this machine, or to the host that\n\
     WEFT_AGENT_TOKEN_FOR names.\n\n\
     Examples:\n  \
-    weft target check nic.toml    connect to the target and report what works\n  \
-    weft target presets           list the presets"
+    weft target add 192.0.2.17:7174 --name nic    probe the target and write nic.toml\n  \
+    weft target check nic.toml                    connect to the target and report what works\n  \
+    weft target presets                           list the presets"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -32,6 +36,13 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Action {
+    /// Probe a target that accepts connections, and write a target file for it
+    ///
+    /// weft finds out the protocol, the MPA revisions, CRCs, markers, and the program on the target
+    /// if weft knows it. The file has a comment for each fact. Then weft prints what a run will
+    /// test. weft exits with 3 if the target is down or does not answer. For a target that connects
+    /// to weft, and for a port mapper, write the file yourself.
+    Add(add::Arguments),
     /// Connect to a target, send it valid messages, and report how it answers
     ///
     /// weft exchanges the messages of the service that the target file names, such as an echo. weft
@@ -53,6 +64,7 @@ enum Action {
 /// Runs the subcommand and prints its results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.what {
+        Action::Add(arguments) => add::run(arguments),
         Action::Check { target, no_commands } => look(&resolve(target, &[], *no_commands)?),
         Action::Presets => {
             let mut out = io::stdout().lock();

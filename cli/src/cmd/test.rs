@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
-use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
+use weft_suites::model::{Event, EventSink, Fanout, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::targets::{MarkerDirections, Target};
@@ -51,7 +51,9 @@ pub(crate) struct Arguments {
     /// builtin is weft's own responder in this process, on a virtual clock. builtin-tcp is the same
     /// responder over TCP on loopback. builtin-plain supports neither CRCs nor RFC 6581.
     /// builtin-initiator and builtin-initiator-tcp are weft's initiator, which connects to the
-    /// tester. A TOML file has the address and the properties of a target on the network.
+    /// tester. A TOML file has the address and the properties of a target on the network. If the
+    /// file of a responder has no capabilities, weft first probes the target to find them out.
+    /// `weft target add` writes a file with capabilities.
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
     /// Run only the cases of this id, id prefix, requirement, section or tag
@@ -217,6 +219,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let Some(name) = &arguments.target else { reject!("missing target") };
     let target = resolve(name, &arguments.deviate, arguments.no_commands)?;
+    select::each_selects(&suites, &arguments.select, arguments.tier)?;
+    let target = match arguments.former.history {
+        Some(_) => target,
+        None => runtime::block_on(async { Ok(target.complete(Arc::new(|_: &Event| {})).await) })?,
+    };
     let target = match &arguments.capture {
         None => target,
         Some(interface) => target.captured_on(interface.clone()).ok_or_else(|| {
@@ -230,7 +237,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.jobs > 1 && !target.runs_several_cases() {
         exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));
     }
-    select::each_selects(&suites, &arguments.select, arguments.tier)?;
     if let Some(case) = &arguments.former.history {
         return runtime::block_on(async {
             suite::print_history(&arguments.open_store().await?, target.name(), case).await

@@ -143,15 +143,24 @@ fn a_target_that_is_not_there_is_unreachable() {
     let out = folder.path().join("out").display().to_string();
     // RFC 6761 section 6.4: a name that ends with `.invalid` never resolves.
     let file = target(folder.path(), "nic.invalid:7174", "");
-    for arguments in [&["test", &file, "--out", &out][..], &["target", "check", &file]] {
-        let (code, text) = weft(arguments);
-        assert!(code == 3 && text.contains("weft: target unreachable: nic.invalid:7174: "), "{text}");
-    }
+    let headline = "target is down: nic.invalid:7174 cannot be resolved: ";
+    let (code, text) = weft(&["target", "check", &file]);
+    assert!(code == 3 && text.starts_with(&format!("weft: {headline}")), "{text}");
+    let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
+    assert!(code == 3 && text.starts_with(headline), "{text}");
+    assert!(text.contains(&format!("\nexit code 3: {headline}")), "{text}");
     // The listener is closed at once, so this address refuses connections.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let file = target(folder.path(), &address.to_string(), "");
     let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
-    assert_eq!(code, 3, "{text}");
+    let headline = format!("target is down: {address} refused the connection\n");
+    assert!(code == 3 && text.starts_with(&headline), "{text}");
+    assert_eq!(text.matches(&headline).count(), 1, "{text}");
+    let junit = std::fs::read_to_string(folder.path().join("out/junit.xml")).unwrap();
+    assert_eq!((junit.matches("<error ").count(), junit.matches("<skipped ").count()), (1, 15), "{junit}");
+    let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let body = page.split_once("</h1>\n").unwrap().1;
+    assert!(body.starts_with(&format!("<p class=\"error verdict\">{}</p>", headline.trim())), "{body}");
     let once = format!(
         "inconclusive, 15 cases: The first case found that the target is unreachable: cannot connect to {address}"
     );
@@ -226,7 +235,7 @@ fn an_address_gets_a_target_file_to_copy() {
         let (code, text) = weft(arguments);
         assert!(code == 2 && text.starts_with(begin), "{text}");
         let address = format!("\naddress = \"{address}\"\n");
-        for line in [&*address, "\nservice = \"echo\" ", "weft target check nic.toml\n"] {
+        for line in [&*address, "\nservice = \"echo\" ", "weft target add ", "weft target check nic.toml\n"] {
             assert!(text.contains(line), "{arguments:?}: {line}: {text}");
         }
     }

@@ -95,7 +95,8 @@ impl Relay {
         let folder = tempfile::tempdir().unwrap();
         let (file, out) = (folder.path().join("nic.toml"), folder.path().join("out"));
         let text = format!(
-            "name = \"nic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ntime_scale = 0.3\n",
+            "name = \"nic\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ncapabilities = []\n\
+             time_scale = 0.3\n",
             self.address
         );
         fs::write(&file, text).unwrap();

@@ -16,6 +16,7 @@ mod prose;
 mod siw_image;
 #[path = "../endpoint/skip.rs"]
 mod skip;
+mod target_add;
 mod target_check;
 mod test_report;
 mod test_resume;

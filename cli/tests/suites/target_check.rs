@@ -17,7 +17,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Returns the address at the end of the next output line.
-    fn next_address(&mut self) -> String {
+    pub(crate) fn next_address(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
         line.trim().rsplit(' ').next().unwrap().to_owned()

@@ -29,6 +29,13 @@ pub enum Event {
         /// Seconds until the run gives up.
         seconds: u64,
     },
+    /// The first case that tried could not reach the target, or the target's address cannot be
+    /// resolved. The cases that follow do not try, and are inconclusive.
+    TargetDown {
+        /// The headline of the run, for example `target is down: 192.0.2.7:7174 refused the
+        /// connection`.
+        headline: String,
+    },
     /// A case begins.
     CaseStarted {
         /// The case.

@@ -4,9 +4,10 @@
 //! results store consist of them, and `schema/*.json` describes them. Other modules have the code:
 //! `crate::run` runs and judges cases, and [`crate::report`] formats the results.
 //!
-//! A run sends [`Event::RunStarted`] first, and possibly [`Event::TargetWaiting`]. For each planned
-//! case it sends [`Event::CaseStarted`], the case's [`Event::CaseStep`]s, and
-//! [`Event::CaseFinished`]. The last event is [`Event::RunFinished`].
+//! A run sends [`Event::RunStarted`] first, and possibly [`Event::TargetWaiting`]. If it cannot
+//! reach the target, it sends [`Event::TargetDown`] once. For each planned case it sends
+//! [`Event::CaseStarted`], the case's [`Event::CaseStep`]s, and [`Event::CaseFinished`]. The last
+//! event is [`Event::RunFinished`].
 
 mod capability;
 mod case;

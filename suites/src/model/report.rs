@@ -20,6 +20,13 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Returns the index of the result that shows the headline of a target that is down: the first
+    /// result that did not reach the target.
+    pub(crate) fn headline_at(&self) -> Option<usize> {
+        self.summary.target_down.as_ref()?;
+        self.results.iter().position(CaseResult::is_unreached)
+    }
+
     /// Returns the case that a result belongs to, if the report has the case.
     #[must_use]
     pub fn case(&self, result: &CaseResult) -> Option<&CaseInfo> {

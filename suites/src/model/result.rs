@@ -98,6 +98,12 @@ impl CaseResult {
         self.steps.splice(first..first, std::iter::once(note).chain(middle));
     }
 
+    /// Returns whether the case is inconclusive and had no connection to the target.
+    #[must_use]
+    pub fn is_unreached(&self) -> bool {
+        self.verdict == Verdict::Inconclusive && self.steps.iter().all(|step| step.connection == 0)
+    }
+
     /// Returns the violated requirements: requirements of the case, and other requirements whose
     /// violation the monitor observed.
     pub fn failing(&self) -> impl Iterator<Item = RequirementId> {

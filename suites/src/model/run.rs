@@ -60,6 +60,10 @@ pub struct TargetInfo {
     /// device), `driver`, `firmware`, and `kernel` (of the device's host).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub device: BTreeMap<String, String>,
+    /// The capabilities and the service that weft found out by probes before the run, as text. Only
+    /// if the target file has no `capabilities`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<String>,
 }
 
 impl TargetInfo {
@@ -72,9 +76,10 @@ impl TargetInfo {
         of_file.chain(of_agent).collect()
     }
 
-    /// Returns whether both targets have the same description. The path of the target file and the
-    /// facts that the agent reported are not part of the description.
+    /// Returns whether both targets have the same description. The path of the target file, the
+    /// facts that the agent reported, and the text about probes are not part of the description.
     pub(crate) fn has_same_description(&self, other: &TargetInfo) -> bool {
-        TargetInfo { device: other.device.clone(), file: other.file.clone(), ..self.clone() } == *other
+        let TargetInfo { file, device, probed, .. } = other.clone();
+        TargetInfo { file, device, probed, ..self.clone() } == *other
     }
 }

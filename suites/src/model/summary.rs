@@ -14,6 +14,11 @@ use super::{CaseKey, CaseResult, RunStatus, Score, Verdict};
 pub struct Summary {
     /// How the run ended.
     pub status: RunStatus,
+    /// The headline of the run if the target is down, for example `target is down: 192.0.2.7:7174
+    /// refused the connection`. If the target went away during the run, the headline ends with the
+    /// last case that reached the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_down: Option<String>,
     /// Number of planned variants of cases.
     pub planned: u64,
     /// Number of results by verdict.
@@ -246,6 +251,7 @@ impl Summary {
         let reasons = Vec::new();
         let mut summary = Summary {
             status,
+            target_down: None,
             planned,
             counts,
             failing,
@@ -270,6 +276,7 @@ impl Summary {
     pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
         let Summary {
             status,
+            target_down,
             planned,
             mut expected,
             mut stale,
@@ -299,7 +306,21 @@ impl Summary {
         let summary = Self::with_baseline(status, planned, results, duration_us, expected, stale);
         let boundaries =
             boundaries.into_iter().filter(|boundary| !is_new(&boundary.key)).chain(rerun.boundaries.clone());
-        Summary { unmatched, declared_otherwise, boundaries: boundaries.collect(), ..summary }
+        let summary = Summary { unmatched, declared_otherwise, boundaries: boundaries.collect(), ..summary };
+        let is_down = results.iter().any(CaseResult::is_unreached);
+        summary.with_target_down(target_down.filter(|_| is_down))
+    }
+
+    /// Returns the summary of a run whose target is down. The headline is the first reason for the
+    /// exit code.
+    pub(crate) fn with_target_down(mut self, headline: Option<String>) -> Self {
+        let Some(headline) = headline else { return self };
+        if matches!(self.exit_code, ExitCode::AsExpected | ExitCode::NothingRun) {
+            self.exit_code = ExitCode::Inconclusive;
+        }
+        self.reasons.insert(0, headline.clone());
+        self.target_down = Some(headline);
+        self
     }
 
     /// Returns the summary of a run of which the results store has only a part. An incomplete store
@@ -338,6 +359,16 @@ mod tests {
         assert_eq!(code(&[Pass, Fail, Inconclusive]), 1);
         assert_eq!(code(&[Pass, Inconclusive]), 3);
         assert_eq!(code(&[Pass, NotApplicable, Unimplemented]), 0);
+    }
+
+    #[test]
+    fn a_target_that_is_down_is_the_first_reason() {
+        let down = "target is down: 192.0.2.7:7174 refused the connection";
+        let summary = Summary::of(RunStatus::Done, 0, [], 0).with_target_down(Some(down.to_owned()));
+        assert_eq!((summary.exit_code, summary.reasons[0].as_str()), (ExitCode::Inconclusive, down));
+        assert_eq!(summary.target_down.as_deref(), Some(down));
+        let up = Summary::of(RunStatus::Done, 0, [], 0);
+        assert_eq!(up.clone().with_target_down(None), up);
     }
 
     #[test]

@@ -9,6 +9,9 @@
 //! observed (in cases about other requirements). Each of these makes the run fail. If no case
 //! fails, the case that shows the stale entry or the violation is an error
 //! ([`other_causes`](mod@super::other_causes)).
+//!
+//! If the target is down, the first case that did not reach it is an error with the headline of the
+//! run. The other cases that did not reach it are skipped.
 
 use std::time::Duration;
 
@@ -31,6 +34,7 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     document.set_time(Duration::from_micros(report.summary.duration_us));
     let other_causes = other_causes(report);
     let marks = marks(report, &other_causes);
+    let headline_at = report.headline_at();
     for case in &report.cases {
         let mut suite = suite(report, &case.id);
         for (name, value) in [
@@ -46,12 +50,19 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
             report.results.iter().enumerate().filter(|(_, result)| result.key.case == case.id).collect();
         let spent_us = results.iter().map(|(_, result)| result.duration_us).fold(0, u64::saturating_add);
         suite.set_time(Duration::from_micros(spent_us));
-        suite.add_test_cases(results.into_iter().map(|(place, result)| test(report, result, marks.get(&place))));
+        suite.add_test_cases(results.into_iter().map(|(place, result)| {
+            let status = match &report.summary.target_down {
+                Some(headline) if result.is_unreached() => down(headline, result, headline_at == Some(place)),
+                _ => status(report, result, marks.get(&place)),
+            };
+            test(result, status)
+        }));
         document.add_test_suite(suite);
     }
-    if !other_causes.is_empty() {
+    let causes = other_causes.iter().map(|cause| format!("{}: {}", cause.class, cause.text));
+    let output: Vec<String> = report.summary.target_down.iter().cloned().chain(causes).collect();
+    if !output.is_empty() {
         let mut suite = suite(report, "beside the cases");
-        let output: Vec<String> = other_causes.iter().map(|cause| format!("{}: {}", cause.class, cause.text)).collect();
         suite.set_system_out(output.join("\n"));
         document.add_test_suite(suite);
     }
@@ -77,10 +88,22 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-/// Returns the test of a result. `marks` are the causes that this result shows. Each of them makes
-/// the run fail, although no case fails.
-fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCase {
-    let status = match result.verdict {
+/// Returns the status of a result that did not reach a target that is down.
+fn down(headline: &str, result: &CaseResult, is_shown: bool) -> TestCaseStatus {
+    if is_shown {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_type("target-down").set_message(headline).set_description(result.explanation.as_str());
+        return status;
+    }
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(headline);
+    status
+}
+
+/// Returns the status of a result. `marks` are the causes that this result shows. Each of them
+/// makes the run fail, although no case fails.
+fn status(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCaseStatus {
+    match result.verdict {
         _ if let Some(marks) = marks => marked(marks),
         verdict
             if verdict > Verdict::Pass
@@ -98,7 +121,10 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>
             status.set_message(format!("{}: {}", result.verdict, result.explanation));
             status
         }
-    };
+    }
+}
+
+fn test(result: &CaseResult, status: TestCaseStatus) -> TestCase {
     let mut test = TestCase::new(result.key.to_string(), status);
     test.set_classname(result.key.case.replace('/', "."));
     test.set_time(Duration::from_micros(result.duration_us));

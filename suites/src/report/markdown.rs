@@ -19,6 +19,9 @@ const MAX_RESULTS: usize = 50;
 pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let (run, summary) = (&report.run, &report.summary);
     let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));
+    if let Some(headline) = &summary.target_down {
+        text.push_str(&format!("**{}**\n\n", escaped(headline)));
+    }
     let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
     let counts: Vec<String> = counts.map(|verdict| format!("**{}** {verdict}", summary.counts.of(verdict))).collect();
     let counts = if counts.is_empty() { "nothing was run".to_owned() } else { counts.join(", ") };
@@ -43,6 +46,9 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     if let Some(score) = summary.score.map(|score| score.to_string()).filter(|score| !score.is_empty()) {
         text.push_str(&format!("\nRequirements met: {score}.\n"));
     }
+    if let Some(probed) = &run.target.probed {
+        text.push_str(&format!("\nProbed, because the target file has no `capabilities`: {}.\n", escaped(probed)));
+    }
     if run.is_selection {
         text.push_str("\nThis run is partial: it lacks variants of the default tier.\n");
     }
@@ -60,7 +66,10 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&format!("| {} | {} | {} |\n", row.id, row.level, cell(row.summary)));
         }
     }
-    let wrong: Vec<&CaseResult> = report.results.iter().filter(|result| result.verdict > Verdict::Pass).collect();
+    let is_listed = |result: &&CaseResult| {
+        result.verdict > Verdict::Pass && !(summary.target_down.is_some() && result.is_unreached())
+    };
+    let wrong: Vec<&CaseResult> = report.results.iter().filter(is_listed).collect();
     if !wrong.is_empty() {
         text.push_str("\n## Cases\n\n| verdict | case | expected | actual |\n| --- | --- | --- | --- |\n");
         for result in wrong.iter().take(MAX_RESULTS) {

@@ -7,6 +7,9 @@
 //! violations in cases about other requirements. Each of these makes the run fail. If no case
 //! fails, the case that shows the stale entry or the violation is `not ok`. In the
 //! [JUnit report](mod@super::junit), this case is an error.
+//!
+//! If the target is down, a comment before all test points is the headline of the run. The first
+//! case that did not reach the target is `not ok`, and the others are skipped.
 
 use weft_core::text::visible;
 
@@ -22,8 +25,16 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let other_causes = other_causes(report);
     let marks = marks(report, &other_causes);
     let mut text = format!("TAP version 13\n1..{}\n", report.results.len());
+    let headline_at = report.headline_at();
+    if let Some(headline) = &report.summary.target_down {
+        text.push_str(&format!("# {}\n", line(headline)));
+    }
     for (place, result) in report.results.iter().enumerate() {
         let number = place + 1;
+        if let Some(headline) = report.summary.target_down.as_deref().filter(|_| result.is_unreached()) {
+            text.push_str(&unreached(headline, result, number, headline_at == Some(place)));
+            continue;
+        }
         if let Some(marks) = marks.get(&place) {
             text.push_str(&format!("not ok {number} - {}\n", line(&result.key.to_string())));
             text.push_str(&format!(
@@ -55,6 +66,19 @@ pub fn tap(report: &RunReport) -> Result<String, ReportError> {
         text.push_str("# nothing was run\n");
     }
     Ok(visible(&text).into_owned())
+}
+
+/// Returns the test point of a result that did not reach a target that is down.
+fn unreached(headline: &str, result: &CaseResult, number: usize, is_shown: bool) -> String {
+    let key = line(&result.key.to_string());
+    match is_shown {
+        true => format!(
+            "not ok {number} - {key}\n  ---\n  verdict: {}\n  message: {}\n  ...\n",
+            result.verdict,
+            quoted(headline)
+        ),
+        false => format!("ok {number} - {key} # SKIP {}\n", line(headline)),
+    }
 }
 
 fn block(result: &CaseResult) -> String {

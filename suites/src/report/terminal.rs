@@ -4,6 +4,9 @@
 //! observed a violation in many cases about other requirements, the violation is printed once, too
 //! (`also observed`). Cases that did not run are only counted, by reason. With `--verbose`, each of
 //! these cases has a line.
+//!
+//! If the target is down, the headline of the run is the first line. So the line about the run
+//! waits until the first case has a connection.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -31,6 +34,10 @@ struct State<W> {
     verbose: bool,
     /// The run, after it has started.
     run: Option<RunInfo>,
+    /// The lines about the run, until they are printed.
+    opening: String,
+    /// Whether the headline of a target that is down is printed.
+    has_headline: bool,
     /// Results that are worse than a pass or have a violation, in the order of events.
     wrong: Vec<CaseResult>,
     /// Number of cases that decided nothing about the target, by verdict and reason.
@@ -48,6 +55,8 @@ impl<W: Write + Send> Terminal<W> {
                 colour,
                 verbose: false,
                 run: None,
+                opening: String::new(),
+                has_headline: false,
                 wrong: Vec::new(),
                 not_run: BTreeMap::new(),
                 evidence: evidence::Sources::default(),
@@ -75,21 +84,28 @@ impl<W: Write + Send> EventSink for Terminal<W> {
 
 impl<W: Write> State<W> {
     fn write(&mut self, event: &Event) -> std::io::Result<()> {
+        let is_quiet = match event {
+            Event::RunStarted { .. } | Event::CaseStarted { .. } | Event::TargetDown { .. } => true,
+            Event::CaseStep { step, .. } => step.connection == 0,
+            Event::TargetWaiting { .. } | Event::CaseFinished { .. } | Event::RunFinished { .. } => false,
+        };
+        if !is_quiet {
+            self.open()?;
+        }
         match event {
             Event::RunStarted { run, planned, .. } => {
+                self.opening = opening(run, planned.len());
                 self.run = Some(run.clone());
-                let target = &run.target;
-                let (count, version) = (cases(planned.len() as u64), &run.weft_version);
-                write!(self.writer, "weft {version}: {count} against {} ({})", target.name, target.reached_by)?;
-                if !target.deviations.is_empty() {
-                    write!(self.writer, ", deviating: {}", target.deviations.join(", "))?;
-                }
-                writeln!(self.writer, ", seed {}", run.seed)
+                Ok(())
             }
+            Event::TargetDown { headline } => self.headline(headline),
             Event::TargetWaiting { what, seconds } => writeln!(self.writer, "waiting at most {seconds} s: {what}"),
             Event::CaseStarted { .. } | Event::CaseStep { .. } => Ok(()),
             Event::CaseFinished { result } => self.finished(result),
             Event::RunFinished { summary } => {
+                if let Some(headline) = &summary.target_down {
+                    self.headline(headline)?;
+                }
                 let wrong = std::mem::take(&mut self.wrong);
                 self.explain(summary, &wrong)?;
                 let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
@@ -115,6 +131,22 @@ impl<W: Write> State<W> {
             }
         }?;
         self.writer.flush()
+    }
+
+    /// Prints the lines about the run, once.
+    fn open(&mut self) -> std::io::Result<()> {
+        let opening = std::mem::take(&mut self.opening);
+        self.writer.write_all(opening.as_bytes())
+    }
+
+    /// Prints that the target is down, once, before the line about the run.
+    fn headline(&mut self, headline: &str) -> std::io::Result<()> {
+        if !std::mem::replace(&mut self.has_headline, true) {
+            // An empty line separates the headline from the cases before it.
+            let is_first = !self.opening.is_empty();
+            writeln!(self.writer, "{}{headline}", if is_first { "" } else { "\n" })?;
+        }
+        self.open()
     }
 
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
@@ -143,6 +175,12 @@ impl<W: Write> State<W> {
             writeln!(self.writer, "\nexpected {}: {}{link}", expected.key, expected.reason)?;
         }
         let wrong: Vec<&CaseResult> = wrong.iter().filter(|result| summary.expects(result).is_none()).collect();
+        if summary.target_down.is_some() {
+            // The headline is enough, so cases that did not reach the target are only counted.
+            for result in wrong.iter().filter(|result| result.is_unreached() && !result.steps.is_empty()) {
+                *self.not_run.entry((result.verdict, result.explanation.clone())).or_default() += 1;
+            }
+        }
         for verdict in [Verdict::Fail, Verdict::Error, Verdict::Inconclusive] {
             let tried = |result: &&CaseResult| result.verdict == verdict && !self.is_counted(result);
             let mut left: Vec<&CaseResult> = wrong.iter().copied().filter(tried).collect();
@@ -273,6 +311,21 @@ impl<W: Write> State<W> {
         // This bypasses the writer that makes control characters visible.
         write!(self.writer.0, "\x1b[{colour}m{text}\x1b[0m")
     }
+}
+
+/// Returns the lines about a run.
+fn opening(run: &RunInfo, planned: usize) -> String {
+    let target = &run.target;
+    let (count, version) = (cases(planned as u64), &run.weft_version);
+    let mut text = format!("weft {version}: {count} against {} ({})", target.name, target.reached_by);
+    if !target.deviations.is_empty() {
+        text.push_str(&format!(", deviating: {}", target.deviations.join(", ")));
+    }
+    text.push_str(&format!(", seed {}\n", run.seed));
+    if let Some(probed) = &target.probed {
+        text.push_str(&format!("probed, because the target file has no `capabilities`: {probed}\n"));
+    }
+    text
 }
 
 fn went_the_same_way(a: &CaseResult, b: &CaseResult) -> bool {

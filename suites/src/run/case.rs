@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use weft_peer::driver::TrafficEvent;
 
+use super::applicable::not_applicable;
 use super::context::RunContext;
 use super::excuse::{self, TargetState};
 use super::judge::{self, Judgement, Missing};
@@ -19,9 +20,8 @@ use crate::model::{
     Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, EvidenceSource, RequirementVerdict, Verdict,
 };
 use crate::script::{Limits, ScriptFault, SuiteCase, invoke};
-use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
-use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Service, Start, Target};
+use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Start, Target};
 
 /// Maximum number of connections that a case may need, including those for good exchanges (correct
 /// exchanges that show whether the target works).
@@ -90,11 +90,10 @@ impl RunContext {
         let began = Instant::now();
         let mut began_unix_ns = clock::unix_ns();
         let seed = seed::of_case(self.run.seed, key);
-        if let Some(why) = self.not_applicable(&case.info) {
+        if let Some(why) = not_applicable(&self.target, &case.info) {
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
         }
-        if let Some(Some(why)) = self.unreachable_reason.get() {
-            let why = format!("The first case found that the target is unreachable: {why}.");
+        if let Some(why) = self.reach.never_reached() {
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(cases) = self.unanswered.count_if_all() {
@@ -129,7 +128,7 @@ impl RunContext {
             recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
         }
         let ScriptRun { mut stage, fault } = script_run;
-        self.remember(&stage);
+        self.remember(key, &target, &stage);
 
         let traffic = stage.connections.traffic();
         let (frames, without) = self.frames(&traffic.events, began_unix_ns).await;
@@ -276,6 +275,7 @@ impl RunContext {
             }
             Err(why) => {
                 let sentence = format!(" {DEAD_AFTER}, and its restart failed: {why}.");
+                self.reach.note_failed_restart(key, &why);
                 // Only the first reason is stored.
                 let _ = self.restart_failure.set(why);
                 Ok(TargetRecovery { restarted: false, sentence })
@@ -285,60 +285,13 @@ impl RunContext {
 
     /// Stores what the next cases need: whether the target is reachable, and whether it sends
     /// anything.
-    fn remember(&self, stage: &Stage) {
-        match &stage.log().refused {
-            Some(why) if stage.log().connections == 0 && !stage.connections.has_responded => {
-                drop(self.unreachable_reason.set(Some(why.clone())));
-            }
-            _ if stage.log().connections > 0 || stage.connections.has_responded => {
-                // Only the first result is stored.
-                let _ = self.unreachable_reason.set(None);
-                self.unanswered.note(stage.connections.has_responded);
-            }
-            // The script made no connection, so the next case will show whether the target is
-            // reachable.
-            _ => {}
+    fn remember(&self, key: &CaseKey, target: &Target, stage: &Stage) {
+        if let Some(headline) = self.reach.note(key, target, stage) {
+            self.sink.event(&Event::TargetDown { headline });
         }
-    }
-
-    /// Returns the reason why this case cannot judge the target, if there is one.
-    fn not_applicable(&self, case: &CaseInfo) -> Option<String> {
-        if !case.roles.iter().any(|role| self.target.role().plays(*role)) {
-            let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
-            let (role, judged) = (self.target.role(), judged.join(" or "));
-            return Some(format!(
-                "The target's role is {role}, but the case judges only targets with the role {judged}."
-            ));
+        if stage.log().connections > 0 || stage.connections.has_responded {
+            self.unanswered.note(stage.connections.has_responded);
         }
-        let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
-        let service = self.target.service();
-        if !of_sdp && service.driver().facts().protocol != Protocol::Iwarp {
-            return Some(format!("The target's service is {}, but the case judges only iWARP.", service.as_str()));
-        }
-        let has = |capability: &Capability| match capability {
-            Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
-            Capability::PmConnect => self.target.connects(),
-            Capability::Sdp => service.driver().facts().accepts_sdp || self.target.offers(Service::SdpEcho),
-            Capability::Operation => service.driver().facts().operates,
-            Capability::Segments => self.target.segments_advice().is_none(),
-            other => match Service::of_capability(*other) {
-                Some(service) => self.target.offers(service),
-                None => self.target.capabilities().contains(other),
-            },
-        };
-        let missing = case.capabilities.iter().find(|capability| !has(capability))?;
-        Some(match missing {
-            Capability::Agent => "The target has no agent.".to_owned(),
-            Capability::Echo => "No echo service runs on the target.".to_owned(),
-            Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
-            Capability::Rping => "No rping runs on the target.".to_owned(),
-            Capability::Segments => {
-                let advice = self.target.segments_advice().unwrap_or_default();
-                format!("The operating system chooses the tester's TCP segments. {advice}")
-            }
-            of_sdp if of_sdp.is_of_sdp() => format!("The target has no service {of_sdp}."),
-            declared => format!("The target does not declare the capability {declared}."),
-        })
     }
 }
 

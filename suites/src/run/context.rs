@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use super::basics::Basics;
+use super::reach::Reachability;
 use super::standstill::Standstill;
 use crate::evidence;
 use crate::model::{EventSink, RunInfo};
@@ -23,9 +24,8 @@ pub(super) struct RunContext {
     pub(super) sink: Arc<dyn EventSink>,
     /// The steps of cases are not sent to `sink`. This is for cases that are not planned.
     pub(super) is_silent: AtomicBool,
-    /// Set by the first case that tried to reach the target. The inner value is the reason why the
-    /// target is unreachable, or `None` if the target is reachable.
-    pub(super) unreachable_reason: OnceLock<Option<String>>,
+    /// Whether the cases reach the target.
+    pub(super) reach: Reachability,
     pub(super) unanswered: UnansweredCases,
     /// Watches the tester. `None` for a builtin target, because a builtin target stops together
     /// with the tester.

@@ -5,6 +5,7 @@
 //! `cases/<case>/<parameters>/`. [`crate::report::write_all`] writes the reports, from the value
 //! that a run returns.
 
+mod applicable;
 mod basics;
 mod begin;
 mod boundary;
@@ -16,6 +17,7 @@ pub(crate) mod error;
 mod excuse;
 mod judge;
 mod plan;
+mod reach;
 mod recorder;
 mod runner;
 mod seed;
@@ -31,6 +33,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
+pub use applicable::Forecast;
 pub(crate) use case::DEAD_AFTER;
 pub use error::RunError;
 pub use plan::{Filter, Plan};
@@ -43,7 +46,8 @@ use crate::folder::FolderLock;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary, TargetInfo, Tier};
 use crate::script::Suites;
 use crate::store::{self, Store};
-use crate::targets::{OpenTarget, Target, device_facts, device_of, differences};
+use crate::targets::{OpenError, OpenTarget, Target, device_facts, device_of, differences, down, unresolved};
+use reach::Reachability;
 use recorder::{Recorder, RetryPolicy, RunClock};
 
 /// Interval of the signs of life that a run writes into the store.
@@ -90,11 +94,11 @@ pub struct Schedule {
 }
 
 /// Runs the selected cases and sends their events to `sink`. If no case is selected, the report is
-/// empty, and its exit code is 2.
+/// empty, and its exit code is 2. If the target is down, the report has a headline.
 ///
 /// # Errors
-/// The tester cannot work, for example because the folder or the store cannot be opened, or because
-/// a host is unknown. No events follow an error.
+/// The tester cannot work, for example because the folder or the store cannot be opened. No events
+/// follow an error.
 pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunReport, RunError> {
     run_with(options, Schedule::default(), sink).await
 }
@@ -102,8 +106,8 @@ pub async fn run(options: RunOptions, sink: Arc<dyn EventSink>) -> Result<RunRep
 /// Like [`run`](fn@run), with a schedule.
 ///
 /// # Errors
-/// The errors of [`run`](fn@run). Resuming also fails if there is no run to resume, or if that run
-/// had other suites or another target.
+/// The errors of [`run`](fn@run). Resuming also fails if there is no run to resume, if that run had
+/// other suites or another target, or if the address of the target cannot be resolved.
 pub async fn run_with(
     options: RunOptions,
     schedule: Schedule,
@@ -116,13 +120,13 @@ pub async fn run_with(
     target.options.use_limits_of(tier);
     let folder_lock = FolderLock::acquire(&out)?;
     let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
-    let live = OpenTarget::open(&target).await?;
+    let (live, no_address) = open(&target, schedule.resume).await?;
     let store = match &schedule.store {
         Some(url) => Store::connect(url).await?,
         None => Store::open(&out.join(store::FILE_NAME)).await?,
     };
     let mut retry_policy = RetryPolicy::new(schedule.store_retry_time, cancel.clone());
-    let device = device_of(&live, &target).await?;
+    let device = if no_address.is_none() { device_of(&live, &target).await? } else { None };
     let facts = device.as_deref().map(device_facts).unwrap_or_default();
     let target_info = TargetInfo { device: facts, ..target.info() };
     let started_run = match schedule.resume {
@@ -141,6 +145,9 @@ pub async fn run_with(
     let mut recorder = Recorder::new(store, run.id.clone(), retry_policy, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
+    if let Some(why) = &no_address {
+        sink.event(&Event::TargetDown { headline: down::headline(why) });
+    }
     // A resumed run also sends events for the cases that finished before the run was stopped.
     for (index, result) in (0..).zip(&results) {
         if let Some(result) = result {
@@ -165,7 +172,7 @@ pub async fn run_with(
         suites,
         out,
         sink: sink.clone(),
-        unreachable_reason: OnceLock::new(),
+        reach: no_address.map_or_else(Reachability::default, |why| Reachability::unresolved(&why)),
         unanswered: context::UnansweredCases::default(),
         standstill: target.remote().map(|_| Standstill::watch()),
         restart_failure: OnceLock::new(),
@@ -223,12 +230,27 @@ pub async fn run_with(
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { unmatched, declared_otherwise, boundaries, ..summary };
+    let summary = summary.with_target_down(context.reach.headline());
     let summary = match recorder.finish(planned, &summary).await {
         Some(why) => summary.not_stored(why),
         None => summary,
     };
     sink.event(&Event::RunFinished { summary: summary.clone() });
     Ok(RunReport { run, cases: plan.cases, results, summary })
+}
+
+/// Opens the target. If its address cannot be resolved, returns an [`OpenTarget`] without links,
+/// and the reason. All cases of a new run are then inconclusive. A run that is resumed keeps its
+/// open cases for another time, so the error ends it.
+async fn open(target: &Target, is_resumed: bool) -> Result<(OpenTarget, Option<String>), OpenError> {
+    match OpenTarget::open(target).await {
+        Ok(live) => Ok((live, None)),
+        Err(OpenError::Resolve { address, error }) if !is_resumed => {
+            let why = unresolved(&address, &error);
+            Ok((OpenTarget::unresolved(address), Some(why)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Waits until the first task in the queue is done, and returns its result.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use super::context::{RunContext, UnansweredCases};
+use super::reach::Reachability;
 use super::standstill::Standstill;
 use super::{RunError, basics, seed};
 use crate::clock;
@@ -48,7 +49,7 @@ impl CaseRunner {
             out,
             // The events of single cases are not shown.
             sink: Arc::new(|_: &Event| {}),
-            unreachable_reason: OnceLock::new(),
+            reach: Reachability::default(),
             unanswered: UnansweredCases::default(),
             restart_failure: OnceLock::new(),
             basics: basics::Basics::default(),

@@ -5,11 +5,13 @@
 //! | file | probes |
 //! | --- | --- |
 //! | `agent` | the agent, if the target has one: its device, and a connection |
+//! | `discover` | a target without a description: its protocol, service and capabilities |
 //! | `mpa` | an MPA Responder: each kind of Request |
 //! | `sdp` | an SDP socket: a Hello, and Data. If no HelloAck arrives, each start-up profile |
 //! | `mapper` | a port mapper: the services that the target file names |
 
 mod agent;
+mod discover;
 mod mapper;
 mod mpa;
 mod sdp;
@@ -20,6 +22,8 @@ use std::time::Duration;
 use super::{OpenError, OpenTarget, Service, Target};
 use crate::model::{Capability, CaseKey, EventSink, Role};
 use crate::stage::Stage;
+
+pub use discover::{DiscoverError, discover};
 
 /// Result of one probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,17 +164,31 @@ impl Observer {
     /// Called if the target file names no service. Reports the service that runs on the target, if
     /// weft knows the service.
     async fn unnamed_service(&mut self) -> Result<(), OpenError> {
-        for (service, does) in [(Service::Echo, "the target echoes"), (Service::Rping, "the target runs rping -s")] {
-            let mut stage = self.stage_for(Arc::new(self.target.with_service(service)))?;
-            let works = stage.good_exchange(Vec::new()).await.is_ok();
-            stage.leave().await;
-            if works {
-                let name = service.as_str();
-                self.add("its service", None, format!("{does}; set service = \"{name}\" to run more cases"));
-                break;
-            }
+        if let Some(service) = self.known_service().await? {
+            let does = if service == Service::Echo { "the target echoes" } else { "the target runs rping -s" };
+            let name = service.as_str();
+            self.add("its service", None, format!("{does}; set service = \"{name}\" to run more cases"));
         }
         Ok(())
+    }
+
+    /// Returns the service above MPA that runs on the target. `None` if weft does not know the
+    /// service.
+    async fn known_service(&self) -> Result<Option<Service>, OpenError> {
+        for service in [Service::Echo, Service::Rping] {
+            if self.works(self.target.with_service(service)).await? {
+                return Ok(Some(service));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether a good exchange works if the target has this description.
+    async fn works(&self, target: Target) -> Result<bool, OpenError> {
+        let mut stage = self.stage_for(Arc::new(target))?;
+        let works = stage.good_exchange(Vec::new()).await.is_ok();
+        stage.leave().await;
+        Ok(works)
     }
 
     /// Called if the service that the target file declares does not work. Tries rping instead of
@@ -184,12 +202,7 @@ impl Observer {
         if self.target.role() == Role::Initiator {
             return Ok(());
         }
-        let target = Arc::new(self.target.with_service(other));
-        let link = self.live.link(&target)?;
-        let mut stage = Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone());
-        let works = stage.good_exchange(Vec::new()).await.is_ok();
-        stage.leave().await;
-        if works {
+        if self.works(self.target.with_service(other)).await? {
             let (declared, other) = (self.target.service().as_str(), other.as_str());
             self.add(
                 "its service",

@@ -54,11 +54,13 @@ fn unknown(name: &str) -> String {
     format!("{name}: there is no such file, and no target of that name; {}", suggestion(name))
 }
 
-/// Returns a target file for a responder at this address, and the command that checks the file.
+/// Returns the command that writes a target file for a responder at this address, and a short
+/// target file with the command that checks it.
 #[must_use]
 pub fn example_file(address: &str) -> String {
     format!(
-        "Write these lines to nic.toml:\n\n\
+        "To probe the target and write the file: weft target add {address} --name nic\n\
+         Or write these lines to nic.toml:\n\n\
          name = \"nic\"\n\
          kind = \"tcp\"\n\
          address = {address:?}\n\

@@ -62,7 +62,8 @@ pub struct TargetFile {
     #[serde(default)]
     pub service: Option<Service>,
     /// Capabilities beyond those that every implementation must have. Default: the capabilities of
-    /// the preset, or none without a preset.
+    /// the preset. Without a preset, a run probes a responder of kind `tcp` to find them out, and
+    /// another target has none.
     #[serde(default)]
     pub capabilities: Option<Vec<Capability>>,
     /// Factor for all time limits of the tester, 0.1 to 1000. Use a factor above 1 for a slow

@@ -10,6 +10,7 @@ use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
 use super::description::SdpFacts;
+use super::options::UnstatedFields;
 use super::{
     Description, DriverCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetOptions,
 };
@@ -157,6 +158,7 @@ impl Target {
         if first_mseq > 1 {
             return Err(wrong(format!("sdp.first_mseq: expected 0 or 1, found {first_mseq}")));
         }
+        let unstated = unstated(&fields);
         let description = Description {
             name: fields.name,
             role: fields.role,
@@ -175,6 +177,7 @@ impl Target {
             settle_time: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
             capture: fields.capture,
             own_limits: fields.limits,
+            unstated,
             ..TargetOptions::default()
         };
         let mut target = Target { description, access: facts.access, options };
@@ -183,6 +186,16 @@ impl Target {
         }
         let names = fields.deviations.iter().map(String::as_str);
         target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
+    }
+}
+
+/// Returns the fields that the file lacks and that probes can find out.
+fn unstated(fields: &TargetFile) -> UnstatedFields {
+    let startup = &fields.startup;
+    UnstatedFields {
+        capabilities: fields.capabilities.is_none() && fields.preset.is_none(),
+        service: fields.service.is_none(),
+        request: startup.revision.is_none() && startup.crc.is_none() && startup.enhanced.is_none(),
     }
 }
 

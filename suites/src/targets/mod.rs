@@ -10,14 +10,17 @@ mod command;
 mod declared;
 mod description;
 mod device;
+pub(crate) mod down;
 mod driver_command;
 mod error;
+mod facts;
 mod fields;
 mod file;
 pub(crate) mod host;
 mod kind;
 mod live;
 mod markers;
+mod new_file;
 mod open_error;
 mod options;
 mod preset;
@@ -35,13 +38,14 @@ use std::time::Duration;
 use weft_peer::driver::Link;
 use weft_peer::hostile::Deviation;
 
-pub use check::{Probe, check};
+pub use check::{DiscoverError, Probe, check, discover};
 pub(crate) use command::{CRASHED_SECONDS, RESTART_SECONDS};
 pub(crate) use declared::differences;
 pub(crate) use description::Description;
 pub(crate) use device::{device_facts, device_of};
 pub use driver_command::DriverCommand;
 pub use error::{TargetError, example_file};
+pub use facts::Facts;
 pub use fields::{
     AgentField, EnhancedTable, LimitsTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, WireTable,
 };
@@ -49,7 +53,9 @@ pub use kind::KindName;
 pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
 pub use live::OpenTarget;
 pub use markers::MarkerDirections;
+pub use new_file::new_file;
 pub use open_error::OpenError;
+pub(crate) use open_error::unresolved;
 pub(crate) use options::TargetOptions;
 pub use preset::{PRESETS, Preset};
 pub use service::Service;
@@ -305,6 +311,7 @@ impl Target {
                 .unwrap_or_default(),
             identity: self.description.identity.clone(),
             device: Default::default(),
+            probed: self.options.probed.clone(),
         }
     }
 

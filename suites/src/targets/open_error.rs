@@ -6,6 +6,8 @@ use weft_peer::portmap::TableError;
 use weft_peer::verbs::RnicError;
 use weft_peer::workload::WorkloadError;
 
+use super::down;
+
 /// Seconds that a connection attempt may take.
 pub(super) const CONNECT_SECONDS: f64 = 5.0;
 
@@ -13,7 +15,7 @@ pub(super) const CONNECT_SECONDS: f64 = 5.0;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The address cannot be resolved.
-    #[error("target unreachable: {address}: {}", unresolved(.error))]
+    #[error("{}", down::headline(&unresolved(.address, .error)))]
     Resolve {
         /// The address in the target file.
         address: String,
@@ -45,8 +47,10 @@ pub enum OpenError {
     Rnic(#[from] RnicError),
 }
 
-/// Returns the resolver's message without the prefix that the standard library adds.
-fn unresolved(error: &std::io::Error) -> String {
+/// Returns why an address cannot be resolved, as a part of a headline. The resolver's message has
+/// no prefix of the standard library.
+pub(crate) fn unresolved(address: &str, error: &std::io::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once("lookup address information: ").map_or(text.clone(), |(_, why)| why.to_owned())
+    let why = text.rsplit_once("lookup address information: ").map_or(text.as_str(), |(_, why)| why);
+    format!("{address} cannot be resolved: {why}")
 }

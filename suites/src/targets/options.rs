@@ -25,6 +25,20 @@ pub(crate) struct TargetOptions {
     pub(crate) limits: CaseLimits,
     /// The limits that the target file sets.
     pub(crate) own_limits: LimitsTable,
+    /// The fields that the target file lacks.
+    pub(crate) unstated: UnstatedFields,
+    /// The facts that probes found out before the run, as text.
+    pub(crate) probed: Option<String>,
+}
+
+/// Fields that a target file lacks. A run probes the target to find them out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct UnstatedFields {
+    /// Neither the file nor a preset has capabilities.
+    pub(crate) capabilities: bool,
+    pub(crate) service: bool,
+    /// The file does not describe the MPA Request.
+    pub(crate) request: bool,
 }
 
 impl Default for TargetOptions {
@@ -38,6 +52,8 @@ impl Default for TargetOptions {
             requests_markers: false,
             limits: Tier::Default.limits(),
             own_limits: LimitsTable::default(),
+            unstated: UnstatedFields::default(),
+            probed: None,
         }
     }
 }

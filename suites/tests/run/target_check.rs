@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_suites::Filter;
 use weft_suites::model::{Event, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::targets::{Probe, Target, check};
+use weft_suites::targets::{DiscoverError, Probe, Target, check, discover};
 
 use crate::common::run;
 
@@ -22,6 +22,37 @@ async fn the_builtin_responder_is_known_as_it_is() {
         assert!(text(&probes, "revision 2, enhanced").starts_with("Reply, revision 2, M=0 C=1 R=0, IRD "));
         assert!(text(&probes, "revision 2, peer to peer").contains("ready to receive by "));
     }
+}
+
+#[tokio::test]
+async fn facts_about_the_builtin_responder_are_found_out() {
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let facts = discover(&target, Arc::new(|_: &Event| {})).await.unwrap();
+        assert_eq!(facts.to_string(), "crc, markers, revision-1, revision-2; service echo");
+        assert!(facts.has_known_service());
+        assert_eq!(text(&facts.probes, "revision 1, C=1"), "Reply, revision 1, M=0 C=1 R=0");
+    }
+    let plain = discover(&Target::builtin_plain(), Arc::new(|_: &Event| {})).await.unwrap();
+    assert_eq!(plain.to_string(), "crc, markers, revision-1; service echo");
+}
+
+/// The time-outs are reduced to a tenth, to make the test fast.
+#[tokio::test]
+async fn a_silent_target_has_no_facts() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let file = format!("name = \"silent\"\nkind = \"tcp\"\naddress = \"{address}\"\ntime_scale = 0.1\n");
+    let target = Target::from_toml("silent.toml", &file).unwrap();
+    let error = discover(&target, Arc::new(|_: &Event| {})).await.unwrap_err();
+    assert!(matches!(error, DiscoverError::Silent(_)), "{error}");
+    // A run reports this, and continues.
+    let probed = target.complete(Arc::new(|_: &Event| {})).await.info().probed.unwrap();
+    assert_eq!(probed, format!("nothing, because {error}"));
+    drop(silent);
+    let target = Target::from_toml("silent.toml", &file).unwrap();
+    let error = discover(&target, Arc::new(|_: &Event| {})).await.unwrap_err().to_string();
+    assert_eq!(error, format!("target is down: {address} refused the connection"));
+    assert_eq!(target.clone().complete(Arc::new(|_: &Event| {})).await.info(), target.info());
 }
 
 #[tokio::test]

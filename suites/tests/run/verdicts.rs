@@ -145,12 +145,36 @@ async fn a_target_that_is_not_there_is_inconclusive() {
     assert_all(&report, Verdict::Inconclusive);
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
     assert!(report.results[0].explanation.contains("not reached"));
+    let headline = format!("target is down: {address} refused the connection");
+    assert_eq!(report.summary.target_down.as_ref(), Some(&headline));
+    assert_eq!(report.summary.reasons.first(), Some(&headline));
     // Only the first case tries to connect. The other cases use its result.
     let tried = report.results.iter().filter(|result| !result.steps.is_empty()).count();
     assert_eq!((tried, report.results.len()), (1, 16));
     let other = &report.results[15];
     assert!(other.explanation.contains("unreachable") && other.explanation.contains(&address.to_string()), "{other:?}");
     assert!(other.evidence.folder.is_empty());
+    // The reports for CI systems have one error, not 16.
+    let junit = weft_suites::report::junit(&report).unwrap();
+    assert!(junit.contains(&format!("<error message=\"{headline}\" type=\"target-down\"")), "{junit}");
+    assert_eq!((junit.matches("<error ").count(), junit.matches("<skipped ").count()), (1, 15));
+    let tap = weft_suites::report::tap(&report).unwrap();
+    assert!(tap.starts_with(&format!("TAP version 13\n1..16\n# {headline}\nnot ok 1 - ")), "{tap}");
+    assert_eq!((tap.matches("\nnot ok ").count(), tap.matches(&format!(" # SKIP {headline}\n")).count()), (1, 15));
+    let markdown = weft_suites::report::markdown(&report).unwrap();
+    assert!(markdown.starts_with(&format!("# weft: gone\n\n**{headline}**\n")), "{markdown}");
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_is_the_headline() {
+    // RFC 6761 section 6.4: a name that ends with `.invalid` never resolves.
+    let text = "name = \"gone\"\nkind = \"tcp\"\naddress = \"nic.invalid:7174\"\n";
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::from_toml("t.toml", text).unwrap(), out.path()).await;
+    assert_all(&report, Verdict::Inconclusive);
+    let headline = report.summary.target_down.as_deref().unwrap();
+    assert!(headline.starts_with("target is down: nic.invalid:7174 cannot be resolved: "), "{headline}");
+    assert!(report.results.iter().all(|result| result.steps.is_empty()));
 }
 
 /// If a target goes away in the middle of a run, each case tries to connect to it, because the
@@ -166,6 +190,9 @@ async fn a_target_that_goes_away_is_tried_again() {
     once.await.unwrap();
     assert_all(&report, Verdict::Inconclusive);
     assert!(report.results.iter().all(|result| !result.steps.is_empty()));
+    let headline = report.summary.target_down.unwrap();
+    let begin = format!("target is down: {address} refused the connection after {CASE}[octet=");
+    assert!(headline.starts_with(&begin), "{headline}");
 }
 
 #[tokio::test]
@@ -215,6 +242,7 @@ async fn events_report_the_complete_run_in_order() {
             }
             Event::RunFinished { summary } => assert_eq!(*summary, report.summary),
             Event::TargetWaiting { .. } => panic!("nobody waits here"),
+            Event::TargetDown { headline } => panic!("{headline}"),
         }
     }
     assert_eq!(steps, report.results.iter().map(|result| result.steps.len()).sum::<usize>());

@@ -49,7 +49,8 @@ pub(crate) enum Update {
 impl Update {
     fn of(event: &Event) -> Option<Self> {
         Some(match event {
-            Event::RunStarted { .. } => return None,
+            // The reasons of the run have the headline of a target that is down.
+            Event::RunStarted { .. } | Event::TargetDown { .. } => return None,
             Event::TargetWaiting { what, seconds } => Update::Waiting { what: what.clone(), seconds: *seconds },
             Event::CaseStarted { key, .. } => Update::Started { key: key.to_string() },
             Event::CaseStep { key, step } => Update::Step { key: key.to_string(), text: step.text.clone() },

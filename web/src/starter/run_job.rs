@@ -46,6 +46,7 @@ pub(super) async fn run_job(
         // `live` is first. The journal then exists before a client gets the id of the run.
         let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
         let JobRequest { filter, seed, resume, .. } = wanted;
+        let target = runtime.block_on(target.complete(Arc::new(|_: &Event| {})));
         let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
         let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
         let run = weft_suites::run_with(options, schedule, sink);

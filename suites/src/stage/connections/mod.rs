@@ -38,7 +38,7 @@ use super::rdma::{Exchange, Progress, RdmaSide, StartUpResult};
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
 use crate::stage::Message;
-use crate::targets::{Service, Start, Target};
+use crate::targets::{Service, Start, Target, down};
 
 /// Time limit in seconds for the target to close its direction after the tester's FIN. After this
 /// time, the tester resets the connection.
@@ -472,6 +472,7 @@ impl Connections {
         match connected {
             Ok(end) => Ok(self.connected(end, Direction::Sent)),
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
+                self.log.down.get_or_insert_with(|| down::reason(&error));
                 Err(self.recorder().unreached("a TCP connection to the target", &error.to_string()))
             }
             Err(error) => Err(self.recorder().harness(&error.to_string())),

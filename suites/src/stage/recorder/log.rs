@@ -30,6 +30,8 @@ pub(crate) struct Log {
     pub(crate) connections: u32,
     /// Reason of the first failed connection attempt.
     pub(crate) refused: Option<String>,
+    /// Like `refused`, as text for the headline of a run. Only if the tester opens the connections.
+    pub(crate) down: Option<String>,
     /// The ends of programs that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
     /// The steps that deviate, and the control.
@@ -93,6 +95,11 @@ impl Log {
             decision.verdict = Verdict::Inconclusive;
             decision.explanation.push_str(" The reason may be the fault of a basic case.");
         }
+    }
+
+    /// Returns why the first failed connection attempt failed, as text for the headline of a run.
+    pub(crate) fn unreached(&self) -> Option<&str> {
+        self.down.as_deref().or(self.refused.as_deref())
     }
 
     /// Returns whether the script decided that the target fails.

@@ -20,22 +20,26 @@ enum Answer {
     Silence,
 }
 
+/// What a Responder answered to all kinds of Requests.
+pub(super) struct Replies {
+    /// Whether the target speaks MPA.
+    pub(super) speaks_mpa: bool,
+    /// The first Request that the target accepted.
+    pub(super) accepted: Option<StartupFields>,
+    /// The capabilities that the Replies show.
+    pub(super) shown: BTreeSet<Capability>,
+}
+
 impl Observer {
-    /// Probes what a Responder answers to each kind of Request. If the Responder accepts no
-    /// Request, tries SDP, because the target file may declare a wrong service.
-    pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
+    /// Probes what a Responder answers to each kind of Request. `works` is whether an exchange with
+    /// the target has worked.
+    pub(super) async fn requests(&mut self, works: bool) -> Result<Replies, OpenError> {
         let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
         let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
         let plain = self.plain();
         let with = |enhanced| StartupFields { revision: 2, enhanced: Some(enhanced), ..plain.clone() };
-        let (mut speaks_mpa, mut accepts) = (works, works);
+        let mut replies = Replies { speaks_mpa: works, accepted: None, shown: BTreeSet::new() };
         let mut silent = 0;
-        let mut shown = BTreeSet::new();
-        // Before this probe, weft ran a correct exchange with the service. If these conditions are
-        // met, the exchange worked, the target sent FPDUs in it, and weft checked their CRCs.
-        if works && self.target.description.request.crc && self.target.service().driver().facts().operates {
-            shown.insert(Capability::Crc);
-        }
         for (what, request) in [
             ("revision 1, C=1", plain.clone()),
             ("revision 1, C=0", StartupFields { crc: false, ..plain.clone() }),
@@ -44,11 +48,14 @@ impl Observer {
             ("revision 2, enhanced", with(enhanced)),
             ("revision 2, peer to peer", with(ready)),
         ] {
-            let text = match self.answer_to(&request, works).await? {
+            let answer = self.answer_to(&request, works).await?;
+            let text = match answer {
                 Answer::Reply(reply) => {
-                    speaks_mpa = true;
-                    accepts |= Startup::parse(&reply).is_ok_and(|frame| !frame.reject);
-                    shown.extend(shown_by(&reply));
+                    replies.speaks_mpa = true;
+                    if replies.accepted.is_none() && Startup::parse(&reply).is_ok_and(|frame| !frame.reject) {
+                        replies.accepted = Some(request);
+                    }
+                    replies.shown.extend(shown_by(&reply));
                     described_frame(&reply)
                 }
                 Answer::Other(text) => text,
@@ -60,13 +67,26 @@ impl Observer {
             self.add(what, None, text);
             // A target that does not answer two Requests will not answer the remaining Requests.
             // Each attempt takes time.
-            if !speaks_mpa && silent == 2 {
+            if !replies.speaks_mpa && silent == 2 {
                 break;
             }
         }
+        Ok(replies)
+    }
+
+    /// Probes what a Responder answers to each kind of Request. If the Responder accepts no
+    /// Request, tries SDP, because the target file may declare a wrong service.
+    pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
+        let Replies { speaks_mpa, accepted, mut shown } = self.requests(works).await?;
+        // Before this probe, weft ran a correct exchange with the service. If these conditions are
+        // met, the exchange worked, the target sent FPDUs in it, and weft checked their CRCs.
+        if works && self.target.description.request.crc && self.target.service().driver().facts().operates {
+            shown.insert(Capability::Crc);
+        }
+        let accepts = works || accepted.is_some();
         // If the target rejects every Request, try SDP. An SDP target that expects Hello as private
         // data rejects Requests without a Hello.
-        if speaks_mpa && (accepts || !self.profiles().await?) {
+        if speaks_mpa && (accepts || self.profiles().await?.is_none()) {
             let is_declared = self.target.capabilities().contains(&Capability::Crc);
             if self.target.service() == Service::None && !is_declared && !shown.contains(&Capability::Crc) {
                 let text = "unknown, because its Replies have C=0, and without a service it sends no FPDU; \
@@ -76,7 +96,7 @@ impl Observer {
             self.undeclared(shown);
             return Ok(());
         }
-        let text = match speaks_mpa || self.profiles().await? {
+        let text = match speaks_mpa || self.profiles().await?.is_some() {
             true => {
                 "the target uses SDP; set service to \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and set the field `start` in [sdp] to the target's start-up profile"
             }

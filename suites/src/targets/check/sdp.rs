@@ -8,6 +8,7 @@ use weft_core::wire::sdp::FieldOrder;
 
 use super::Observer;
 use crate::stage::StepFailure;
+use crate::targets::description::SdpFacts;
 use crate::targets::{OpenError, SdpStart, Service, Target};
 
 /// Seconds to wait for data from a socket that sends without a request.
@@ -82,7 +83,7 @@ impl Observer {
     /// If SDP does not start in the way that the target file declares, finds out which protocol the
     /// target speaks.
     async fn other_start(&mut self) -> Result<(), OpenError> {
-        if self.profiles().await? {
+        if self.profiles().await?.is_some() {
             return Ok(());
         }
         let text = match self.mpa_reply().await? {
@@ -95,14 +96,36 @@ impl Observer {
         Ok(())
     }
 
+    /// Finds out the service of an SDP socket, if the start-up profile and the order of fields are
+    /// known. Returns `None` if no known service behaves like the socket.
+    pub(super) async fn sdp_service(
+        &self,
+        start: SdpStart,
+        order: FieldOrder,
+    ) -> Result<Option<(Service, SdpFacts)>, OpenError> {
+        let times = (self.target.scaled(QUIET_SECONDS), self.answer_time());
+        for first_mseq in [1, 0] {
+            let facts = SdpFacts { start, order, first_mseq };
+            let mut target = self.target.with_service(Service::SdpEcho);
+            target.description.sdp = facts;
+            let mut stage = self.stage_for(Arc::new(target))?;
+            let behaviour = stage.probe_sdp(start, order, times).await;
+            stage.leave().await;
+            if let Some(service) = behaviour.ok().and_then(|behaviour| behaviour.service()) {
+                return Ok(Some((service, facts)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Tries each start-up profile of SDP, and reports the profiles that get a HelloAck. Returns
-    /// whether there is such a profile.
-    pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
-        let (mut found, mut has_answered) = (false, false);
+    /// the first of them, with its order of fields.
+    pub(super) async fn profiles(&mut self) -> Result<Option<(SdpStart, FieldOrder)>, OpenError> {
+        let (mut found, mut has_answered) = (None, false);
         for (start, order, what) in STARTS {
             // An answer that is invalid in one field order may be a HelloAck in the other order. If
             // the target never answers, weft does not try the other order.
-            if order == FieldOrder::Mirrored && (found || !has_answered) {
+            if order == FieldOrder::Mirrored && (found.is_some() || !has_answered) {
                 break;
             }
             let mut stage = self.stage()?;
@@ -110,7 +133,7 @@ impl Observer {
             stage.leave().await;
             has_answered |= stage.connections.has_responded;
             if let Ok(hello_ack) = answer {
-                found = true;
+                found = found.or(Some((start, order)));
                 self.add(what, None, format!("is answered by {}", hello_ack.describe()));
             }
         }
