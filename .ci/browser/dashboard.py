@@ -48,6 +48,8 @@ def read_failed_case(person, run_folder):
     page.locator("main table a[href^='/runs/']", has_text="").last.click()
     page.wait_for_url("**/runs/*")
     person.look("run")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    check(height <= 5000, f"the page of a run is {height} pixels high before a part is unfolded")
     failed = page.locator("a[href*='/cases/mpa/7.1.1-key/wrong-octet']").first
     failed.click()
     page.wait_for_url("**/cases/**")

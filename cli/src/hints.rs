@@ -135,9 +135,10 @@ fn option_of_other_tests(word: &str) -> Option<String> {
 /// Returns a hint for options that `--resume` excludes. `error` is the first paragraph of clap's
 /// error.
 fn fixed_by_resume(error: &str) -> Option<String> {
-    let is_fixed = ["[SELECT]", "--seed", "--tier", "--rerun", "--shard"].into_iter().any(|name| error.contains(name));
+    let is_fixed =
+        ["[SELECT]", "--seed", "--tier", "--rerun", "--shard", "--label"].into_iter().any(|name| error.contains(name));
     (is_fixed && error.contains("--resume")).then(|| {
-        "a resumed run keeps its tier, seed and selection of cases; use only: weft test TARGET --out DIR --resume"
+        "a resumed run keeps its tier, seed, labels and selection of cases; use only: weft test TARGET --out DIR --resume"
             .to_owned()
     })
 }

@@ -17,6 +17,24 @@ pub(crate) fn tier() -> impl TypedValueParser<Value = Tier> {
     PossibleValuesParser::new(Tier::ALL.map(Tier::as_str)).try_map(|word| word.parse())
 }
 
+/// The values of `--seed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeedArgument {
+    /// This seed.
+    Number(u64),
+    /// A new random seed.
+    Random,
+}
+
+/// Parses the value of `--seed`.
+pub(crate) fn seed(text: &str) -> Result<SeedArgument, String> {
+    match (text, text.parse()) {
+        ("random", _) => Ok(SeedArgument::Random),
+        (_, Ok(number)) => Ok(SeedArgument::Number(number)),
+        _ => Err("expected a number, or the word random".to_owned()),
+    }
+}
+
 /// Parses `I/N`, such as `2/5` for the second of five parts. Returns I - 1 and N.
 pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
     let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use weft_suites::targets::Target;
+use weft_suites::baseline::BaselineEntry;
+use weft_suites::targets::{Target, read_baseline};
 
 use crate::exit::{BadInput, reject};
 use crate::secrets::warn_if_readable;
@@ -27,4 +28,13 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
         let _ = warn_if_readable(Path::new(name), "the agent's token");
     }
     Ok(target)
+}
+
+/// Returns the baseline of a target, and then the entries of a file of `--baseline`.
+pub(crate) fn baseline_of(target: Option<&Target>, file: Option<&Path>) -> anyhow::Result<Vec<BaselineEntry>> {
+    let mut entries = target.map_or_else(Vec::new, |target| target.baseline().to_vec());
+    if let Some(file) = file {
+        entries.extend(read_baseline(file).map_err(|error| BadInput(error.to_string()))?);
+    }
+    Ok(entries)
 }

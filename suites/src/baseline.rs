@@ -1,10 +1,19 @@
 //! The baseline of a target: known and expected outcomes, each with a reason. An entry that no
 //! longer matches is stale.
 
+mod make;
+mod scope;
+
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, stable};
+pub use make::{of_failures, to_toml};
+use scope::Scope;
+
+use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, current_word, stable};
+use crate::script::Suites;
 
 /// The fields that an entry must have.
 const REQUIRED: [&str; 4] = ["case", "outcome", "signature", "reason"];
@@ -24,11 +33,35 @@ pub(crate) fn missing_fields(file: &toml::Table) -> Option<String> {
     (!lacks.is_empty()).then(|| format!("baseline: {}", lacks.join("; ")))
 }
 
-/// One `[[baseline]]` of a target file.
+/// Returns the entries of a file with the current ids of renamed cases.
+///
+/// # Errors
+/// An entry has no reason, or expects a plain pass.
+pub(crate) fn checked(mut entries: Vec<BaselineEntry>) -> Result<Vec<BaselineEntry>, String> {
+    for entry in &mut entries {
+        entry.case = current_word(&entry.case);
+    }
+    if let Some(entry) = entries.iter().find(|entry| entry.reason.trim().is_empty()) {
+        return Err(format!("baseline: {}: expected a reason", entry.case));
+    }
+    // An entry for a pass is valid only with a signature: the case passed, but the target violated
+    // a requirement.
+    let is_plain_pass = |entry: &&BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
+    if let Some(entry) = entries.iter().find(is_plain_pass) {
+        return Err(format!("baseline: {}: a pass needs no entry; remove this entry", entry.case));
+    }
+    Ok(entries)
+}
+
+/// One `[[baseline]]` of a target file or of a file of `weft baseline write`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaselineEntry {
     /// The id of a case, for all its variants, or the key of one variant (`case[parameter=value]`).
+    /// `mpa/7.1.1-key/*` is for all cases whose ids begin with `mpa/7.1.1-key/`, and `mpa/7.1/*` is
+    /// for all cases of section 7.1 and of its subsections. `requirement:MPA-7.1.1-2` is for all
+    /// results that judge the requirement, and for results in which a violation of it was also
+    /// observed.
     pub case: String,
     /// The expected verdict.
     pub outcome: Verdict,
@@ -44,43 +77,15 @@ pub struct BaselineEntry {
 }
 
 impl BaselineEntry {
-    /// Returns the variant of the entry. `None` if the entry is about all variants of a case, or is
-    /// not spelled like a variant.
-    fn variant(&self) -> Option<CaseKey> {
-        let is_one = |key: &CaseKey| !key.parameters.is_empty();
-        self.case.parse().ok().filter(is_one)
-    }
-
-    /// Returns whether the entry is about this variant.
-    fn names(&self, key: &CaseKey) -> bool {
-        self.case == key.case || self.variant().as_ref() == Some(key)
-    }
-
-    /// Returns the reason why the entry can never match, if there is one. `variants` returns the
-    /// variants of a case, or `None` if the case does not exist.
-    fn of_nothing(&self, variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> Option<&'static str> {
-        let id = self.case.split('[').next().unwrap_or_default();
-        let Some(variants) = variants(id) else { return Some("there is no such case") };
-        let is_there = id == self.case || self.variant().is_some_and(|variant| variants.contains(&variant));
-        (!is_there).then_some("the case has no such variant")
+    fn scope(&self) -> Scope<'_> {
+        Scope::of(&self.case)
     }
 
     /// Returns whether the entry `earlier` expects every result that this entry expects.
     fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
-        let id = self.case.split('[').next().unwrap_or_default();
-        (earlier.case == self.case || earlier.case == id)
+        (earlier.case == self.case || earlier.scope().includes(&self.scope()))
             && earlier.outcome == self.outcome
             && self.signature.contains(&earlier.signature)
-    }
-
-    /// Returns whether `judged` has a result of each variant that the entry is about. The seed of a
-    /// run selects variants, so `judged` may lack some variants of the entry.
-    fn is_about_no_more_than(&self, judged: &[&CaseResult], variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
-        let about = match self.variant() {
-            Some(one) => vec![one],
-            None => variants(&self.case).unwrap_or_default(),
-        };
-        about.iter().all(|key| judged.iter().any(|result| result.key == *key))
     }
 
     /// Returns whether the entry matches this result.
@@ -89,7 +94,7 @@ impl BaselineEntry {
         // contain values of the reported run, and may end in the middle of a value.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
         let shown = result.signature().contains(&stable(&self.signature)) || words.contains(&self.signature);
-        self.outcome == result.verdict && shown
+        self.outcome == result.verdict && shown && self.scope().has_outcome(result, self.outcome)
     }
 }
 
@@ -99,8 +104,16 @@ fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
 
-/// Returns the expected results and the stale entries. `variants` returns the variants of a case in
-/// the suites.
+/// Returns whether `judged` has a result of each variant that the entry is about. The seed of a run
+/// selects variants, so `judged` may lack some variants. In a folder, section or requirement, cases
+/// that the target skips do not count.
+fn is_complete(scope: &Scope<'_>, judged: &[&CaseResult], results: &[CaseResult], suites: &Suites) -> bool {
+    let skipped = results.iter().filter(|result| scope.is_group() && !result.verdict.has_run());
+    let decided: BTreeSet<&CaseKey> = judged.iter().copied().chain(skipped).map(|result| &result.key).collect();
+    scope.variants(suites).iter().all(|key| decided.contains(key))
+}
+
+/// Returns the expected results and the stale entries. `suites` are the suites of the run.
 ///
 /// An entry is stale if it can never match, or if an earlier entry expects the same results. It is
 /// also stale if all its variants were run and decided, and it matches none of the results. So an
@@ -109,12 +122,14 @@ pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],
     status: RunStatus,
-    variants: impl Fn(&str) -> Option<Vec<CaseKey>>,
+    suites: &Suites,
 ) -> (Vec<ExpectedResult>, Vec<String>) {
     let mut expected: Vec<ExpectedResult> = Vec::new();
+    let mut known: BTreeSet<&CaseKey> = BTreeSet::new();
     let mut stale = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        if let Some(why) = entry.of_nothing(&variants) {
+        let scope = entry.scope();
+        if let Some(why) = scope.lack(suites) {
             stale.push(format!("{}: {why}", entry.case));
             continue;
         }
@@ -122,22 +137,23 @@ pub(crate) fn judge(
             stale.push(format!("{}: an earlier entry already expects this outcome; remove this entry", entry.case));
             continue;
         }
-        let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.matches(result));
+        let is_judged = |result: &&CaseResult| scope.names(result) && (was_tried(result) || entry.matches(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
         // If no variant of the entry was selected, reached and tried, the entry is undecided.
         let Some(first) = judged.first() else { continue };
         let matching: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.matches(result)).collect();
         for result in &matching {
-            if !expected.iter().any(|other| other.key == result.key) {
+            if known.insert(&result.key) {
                 let (reason, link) = (entry.reason.clone(), entry.link.clone());
-                expected.push(ExpectedResult { key: result.key.clone(), reason, link });
+                let group = scope.is_group().then(|| entry.case.clone());
+                expected.push(ExpectedResult { key: result.key.clone(), reason, link, entry: group });
             }
         }
         let is_decided = judged.iter().all(|result| !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error));
         if matching.is_empty()
             && is_decided
             && status == RunStatus::Done
-            && entry.is_about_no_more_than(&judged, &variants)
+            && is_complete(&scope, &judged, results, suites)
         {
             stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",
@@ -154,6 +170,7 @@ pub(crate) fn judge(
 
 /// Returns the results that are worse than a pass, that an entry names, and that no entry expects,
 /// with the difference. Each text begins with the variant. Entries in `stale` already have a text.
+/// A folder, section or requirement has a text only if the entry expects none of its results.
 pub(crate) fn unmatched(
     entries: &[BaselineEntry],
     results: &[CaseResult],
@@ -170,7 +187,11 @@ pub(crate) fn unmatched(
         if stale.iter().any(|text| text.starts_with(&begin)) {
             continue;
         }
-        let named: Vec<&CaseResult> = open.iter().copied().filter(|result| entry.names(&result.key)).collect();
+        let scope = entry.scope();
+        if scope.is_group() && results.iter().any(|result| scope.names(result) && entry.matches(result)) {
+            continue;
+        }
+        let named: Vec<&CaseResult> = open.iter().copied().filter(|result| scope.names(result)).collect();
         let Some(first) = named.first() else { continue };
         let difference = match entry.outcome == first.verdict {
             true => format!("its signature {:?} differs from this result's: {:?}", entry.signature, first.signature()),

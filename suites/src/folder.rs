@@ -210,6 +210,7 @@ mod tests {
             is_selection: false,
             rerun_of: None,
             suites: None,
+            labels: std::collections::BTreeMap::new(),
         }
     }
 

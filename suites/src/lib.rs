@@ -60,4 +60,4 @@ mod stage;
 pub mod store;
 pub mod targets;
 
-pub use run::{Filter, Forecast, Plan, RunError, RunOptions, Schedule, run, run_with};
+pub use run::{DEFAULT_SEED, Filter, Forecast, Plan, RunError, RunOptions, Schedule, random_seed, run, run_with};

@@ -136,7 +136,7 @@ impl RecoveredData {
             // If the plan is lost, `planned` is 0. A run with results then counts as incomplete.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
-            let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));
+            let (expected, stale) = baseline::judge(baseline, &ordered, status, suites);
             let unmatched = baseline::unmatched(baseline, &ordered, &expected, &stale);
             let summary = Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale);
             Summary { unmatched, ..summary }

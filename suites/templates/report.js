@@ -44,17 +44,17 @@ async function unfold(result) {
   }
 }
 
-// report.html#CASE shows that case.
+// report.html#CASE shows that case, and unfolds the part that has the case.
 function named() {
   const name = location.hash.slice(1);
   const result = document.getElementById(name) ?? document.getElementById(decodeURIComponent(name));
   if (result?.tagName !== "DETAILS") return;
-  result.open = true;
+  for (let at = result; at; at = at.parentElement.closest("details")) at.open = true;
   result.scrollIntoView();
 }
 
-// The event does not bubble.
-document.addEventListener("toggle", (event) => event.target.open && unfold(event.target), true);
-document.querySelectorAll("details[open]").forEach(unfold);
+// The event does not bubble. Only results have an id, other parts of the page have nothing to unpack.
+document.addEventListener("toggle", ({ target }) => target.id && target.open && unfold(target), true);
+document.querySelectorAll("details[id][open]").forEach(unfold);
 addEventListener("hashchange", named);
 named();

@@ -1,6 +1,7 @@
 // Keyboard shortcuts. Each shortcut opens or focuses a link.
 
-const lines = () => [...document.querySelectorAll("a[data-line]")];
+// Links in a folded part cannot have the focus.
+const lines = () => [...document.querySelectorAll("a[data-line]")].filter((link) => link.checkVisibility());
 
 function step(by) {
   const all = lines();

@@ -160,12 +160,16 @@ async fn links_lead_from_the_list_to_the_pcapng_of_a_failed_case() {
     );
     // A run with failures has no green bar.
     assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
-    // The failed cases are at the top.
-    let unsound = run.split("id=\"unsound\"").nth(1).unwrap().split("</section>").next().unwrap();
-    assert!(
-        unsound.matches("verdict fail").count() == 16 && unsound.contains(&format!("href=\"{page}\"")),
-        "{unsound}"
-    );
+    // The verdict and the cause of the failures are at the top.
+    let (head, causes) = run.split_once("<h2 id=\"fail\">Failures by cause</h2>").unwrap();
+    let line = "<p class=\"line fail\">The target fails 16 of 16 cases and violates 1 requirement.</p>";
+    assert!(head.contains(line) && head.contains("aria-label=\"MUST: 0 met, 1 violated, 0 undecided\""), "{head}");
+    let causes = causes.split("</section>").next().unwrap();
+    assert!(causes.contains("<strong>16 cases</strong> <code>MPA-7.1.1-2</code> MUST: "), "{causes}");
+    assert!(causes.contains(&format!("href=\"{page}\"")) && causes.contains("and 13 more"), "{causes}");
+    assert_eq!(causes.matches("<li>").count(), 1, "{causes}");
+    // The cases are folded.
+    assert!(run.contains("<details class=\"part\"><summary>Cases that did not pass (1)</summary>"), "{run}");
     // The run is over: no script, no event stream.
     assert!(!run.contains("data-events") && !run.contains("/assets/run.js"), "{run}");
 

@@ -1,15 +1,14 @@
 //! `weft diff`: compares the results of two test runs.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_core::text::Visible;
 use weft_suites::diff::{Diff, ObservedViolation};
 use weft_suites::model::RunReport;
-use weft_suites::store::{FILE_NAME, Store};
 
-use crate::exit::{BadInput, VerdictOutput};
+use crate::exit::VerdictOutput;
+use crate::results::load_report;
 use crate::runtime;
 
 /// The command line.
@@ -50,8 +49,8 @@ const MAX_LISTED_CASES: usize = 20;
 /// Prints each difference.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     runtime::block_on(async {
-        let before = load(&arguments.before, &arguments.store).await?;
-        let after = load(&arguments.after, &arguments.store).await?;
+        let before = load_report(&arguments.before, &arguments.store).await?;
+        let after = load_report(&arguments.after, &arguments.store).await?;
         let diff = Diff::of(&before, &after);
         let mut out = Visible(VerdictOutput::new(io::stdout().lock()));
         if arguments.json {
@@ -97,29 +96,4 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         )?;
     }
     Ok(())
-}
-
-/// Loads the report of a run. `name` is the run's folder, its report.json, or its id in the store.
-async fn load(name: &str, store: &str) -> anyhow::Result<RunReport> {
-    let path = PathBuf::from(name);
-    let file = if path.is_dir() { path.join("report.json") } else { path };
-    if file.is_file() {
-        let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
-        let text = std::fs::read(&file).map_err(|error| failed(&error))?;
-        return Ok(serde_json::from_slice(&text).map_err(|error| failed(&error))?);
-    }
-    let nothing = || {
-        BadInput(format!(
-            "{name} is neither the folder of a run, nor a report.json, nor a run of the store {store}; for another \
-             store, use --store"
-        ))
-    };
-    let store = match store.contains("://") {
-        true => Store::connect(store).await?,
-        false if Path::new(store).join(FILE_NAME).is_file() => Store::open(&Path::new(store).join(FILE_NAME)).await?,
-        false => return Err(nothing().into()),
-    };
-    let report = store.report(name).await?.ok_or_else(nothing)?;
-    store.close().await;
-    Ok(report)
 }

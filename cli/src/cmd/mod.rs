@@ -21,6 +21,7 @@ macro_rules! subcommands {
 
 mod agent;
 mod answers;
+mod baseline;
 mod bench;
 mod between;
 mod captures;
@@ -101,6 +102,8 @@ subcommands! {
         Report = report,
         /// Compare the results of two test runs
         Diff = diff,
+        /// Write the known failures of a test run, so that later runs expect them
+        Baseline = baseline,
         /// Write the target file of a test target, check a target, or list the presets
         Target = target,
         /// Browse a capture or a test run in the terminal

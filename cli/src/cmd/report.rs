@@ -10,11 +10,11 @@ use weft_suites::store::Store;
 use weft_suites::{folder, report};
 
 use crate::exit::{note, print_line, reject};
-use crate::results::terminal;
+use crate::results::{terminal, write_allure};
 use crate::runtime;
 use crate::select;
 use crate::suites::load;
-use crate::target::resolve;
+use crate::target::{baseline_of, resolve};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -26,6 +26,7 @@ use crate::target::resolve;
     Examples:\n  \
     weft report nic                                      report the newest run in the folder nic\n  \
     weft report nic/earlier/20260131T120000.123Z-1f3a    report an earlier run\n  \
+    weft report nic --allure allure-results              write results for Allure\n  \
     weft report nic --target nic.toml                    mark known failures of a killed run\n  \
     weft report nic --ticket mpa/7.1.1-key/wrong-octet   describe a failure for the maker of the NIC"
 )]
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// its results are already marked. Then weft ignores this option.
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
+    /// For a killed run: mark the known failures that this file of `weft baseline write` lists
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// Use the suites of this folder if the run did not use the built-in suites
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
@@ -57,6 +61,11 @@ pub(crate) struct Arguments {
     /// baseline of the target file. CASE is a case, or a variant with its parameters.
     #[arg(long, value_name = "CASE")]
     ticket: Option<String>,
+    /// Also write Allure results to this folder
+    ///
+    /// `allure serve DIR` shows them. weft keeps the results of other runs in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "ticket")]
+    allure: Option<PathBuf>,
     /// Print each case that did not run, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
@@ -67,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let out = &arguments.folder;
     let suites = load(arguments.suites.as_deref())?;
     let target = arguments.target.as_ref().map(|name| resolve(name, &[], false)).transpose()?;
-    let baseline = target.as_ref().map_or(&[][..], |target| target.baseline());
+    let baseline = baseline_of(target.as_ref(), arguments.baseline.as_deref())?;
     if folder::run_of(out).is_none() {
         reject!("{}: this folder has no run; use the folder of `weft test --out`", out.display());
     }
@@ -76,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     runtime::block_on(async {
         let store = open(arguments.store.as_deref(), out).await;
-        let report = recover(out, store.as_ref(), &suites, baseline).await?;
+        let report = recover(out, store.as_ref(), &suites, &baseline).await?;
         if let Some(store) = store {
             store.close().await;
         }
@@ -93,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         replay(&report, &terminal(arguments.verbose));
         report::write_all(&report, out)?;
+        write_allure(&report, out, arguments.allure.as_deref())?;
         print_line!("report: {}", out.join("report.html").display());
         Ok(ExitCode::from(report.summary.exit_code.code()))
     })

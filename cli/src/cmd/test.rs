@@ -12,22 +12,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
-use weft_suites::model::{Event, EventSink, Fanout, RunReport, Tier};
+use weft_suites::model::{Event, EventSink, Fanout, RunReport, Tier, parse_label};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::targets::{MarkerDirections, Target};
-use weft_suites::{Filter, RunOptions, Schedule, folder, report, store};
+use weft_suites::{Filter, RunOptions, Schedule, folder, random_seed, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
 use crate::cmd::suite;
 use crate::dashboard;
 use crate::exit::{self, BadInput, print_line, reject};
-use crate::results::{make_folder, open_store, record, terminal};
+use crate::results::{make_folder, open_store, record, terminal, write_allure};
 use crate::runtime;
-use crate::select;
+use crate::select::{self, SeedArgument};
 use crate::signals;
 use crate::suites::load;
-use crate::target::resolve;
+use crate::target::{baseline_of, resolve};
 
 /// The command line.
 #[derive(clap::Args)]
@@ -44,6 +44,7 @@ use crate::target::resolve;
     weft test builtin --deviate mpa.accepts-wrong-key  test a responder that violates one rule\n  \
     weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4   run some cases against a NIC\n  \
     weft test nic.toml --out nic --resume             continue a stopped run\n  \
+    weft test nic.toml --out nic --baseline known.toml   report only failures that are not known\n  \
     weft test nic.toml --explore --for 10m            play random sessions, and reduce those that fail")]
 pub(crate) struct Arguments {
     /// Test this target: builtin, another builtin name, or a TOML file
@@ -73,14 +74,21 @@ pub(crate) struct Arguments {
     /// weft first moves the files of an earlier run in this folder to DIR/earlier.
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
+    /// Also write Allure results to this folder
+    ///
+    /// `allure serve DIR` shows them. weft keeps the results of other runs in this folder.
+    #[arg(long, value_name = "DIR")]
+    allure: Option<PathBuf>,
     /// Use the suites of this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Use this seed for random choices, to repeat the choices of an earlier run
+    /// Use this seed for random choices: a number, or random for a new seed
     ///
-    /// Without --seed, each run uses a different seed. With --shard, the default seed is 1.
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
+    /// In the tiers smoke and default, the seed selects the variants of each case. The default seed
+    /// is 1, so that two runs have the same variants and `weft diff` can compare them. With
+    /// --repeat, random gives each run another seed. With --explore, the default is random.
+    #[arg(long, value_name = "NUMBER|random", value_parser = select::seed)]
+    seed: Option<SeedArgument>,
     /// Choose how many variants of each case to run
     ///
     /// `smoke` runs a few variants. `default` runs enough variants that any two values of different
@@ -96,7 +104,7 @@ pub(crate) struct Arguments {
     markers: Option<Markers>,
     /// Run only part I of N of the selected cases
     ///
-    /// All N parts together run each selected variant once. If you use --seed, use the same seed
+    /// All N parts together run each selected variant once. If you use --seed, use the same number
     /// for each part.
     #[arg(long, value_name = "I/N", value_parser = select::shard)]
     shard: Option<(usize, usize)>,
@@ -105,6 +113,12 @@ pub(crate) struct Arguments {
     /// If the target has no complete run, weft uses its newest partial run.
     #[arg(long, value_name = "WHICH", value_enum)]
     rerun: Option<Rerun>,
+    /// Label the run, so that reports show the label and the dashboard can filter by it; repeatable
+    ///
+    /// Examples: --label firmware=2.1, --label host=lab-3. The table `labels` of a target file has
+    /// the same effect.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label, conflicts_with = "resume")]
+    label: Vec<(String, String)>,
     /// Capture on this interface during the run, and use the capture as evidence
     ///
     /// The evidence then has the real TCP segments, FINs and resets. Without this option, weft
@@ -117,6 +131,12 @@ pub(crate) struct Arguments {
     /// The fields start, restart, crashed and agent can have commands.
     #[arg(long)]
     no_commands: bool,
+    /// Also expect the failures that this file lists, in addition to those of the target file
+    ///
+    /// `weft baseline write` writes such a file. If a run has only expected failures, the exit code
+    /// is 0.
+    #[arg(long, value_name = "FILE", conflicts_with = "explore")]
+    baseline: Option<PathBuf>,
     /// Run everything N times, and report the verdicts that change
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
@@ -193,7 +213,7 @@ impl Arguments {
         open_store(self.store.as_deref(), &self.out).await
     }
 
-    /// Returns the cases to run, and the seed if the command line determines it.
+    /// Returns the cases to run, and the seed if it is not the default.
     ///
     /// The seed selects the variants of a case. All parts of `--shard` need the same seed, because
     /// they divide the same variants. `--rerun` needs the seed of the run that it repeats.
@@ -201,9 +221,20 @@ impl Arguments {
         let filter = select::of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
         if self.rerun == Some(Rerun::Failed) {
             let (run, seed, failed) = repeat::failed_cases(&self.open_store().await?, target.name()).await?;
-            return Ok((filter.rerun(&run, failed), self.seed.or(Some(seed))));
+            return Ok((filter.rerun(&run, failed), self.seed().or(Some(seed))));
         }
-        Ok((filter, self.seed.or(self.shard.map(|_| SEED_OF_PARTS))))
+        if self.shard.is_some() && self.seed == Some(SeedArgument::Random) {
+            reject!("--shard needs the same seed for each part; use --seed NUMBER, or omit --seed");
+        }
+        Ok((filter, self.seed()))
+    }
+
+    /// Returns the seed of the command line, if there is one.
+    fn seed(&self) -> Option<u64> {
+        self.seed.map(|seed| match seed {
+            SeedArgument::Number(number) => number,
+            SeedArgument::Random => random_seed(),
+        })
     }
 
     fn schedule(&self) -> Schedule {
@@ -234,6 +265,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => target,
         Some(directions) => target.with_markers(directions.into()).map_err(|error| BadInput(error.to_string()))?,
     };
+    let known = baseline_of(Some(&target), arguments.baseline.as_deref())?;
+    let target = target.with_baseline(known).with_labels(arguments.label.iter().cloned());
     if arguments.jobs > 1 && !target.runs_several_cases() {
         exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));
     }
@@ -286,15 +319,24 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
         let schedule = arguments.schedule();
         let code = match arguments.web {
-            Some(address) => {
-                in_browser(options, schedule, (address, arguments.verbose), &stop, &over).await?.summary.exit_code
+            Some(address) => in_browser(arguments, options, schedule, address, &stop, &over).await?.summary.exit_code,
+            None if arguments.tui => {
+                let report = screen::run(options, schedule, stop).await?;
+                write_allure(&report, &arguments.out, arguments.allure.as_deref())?;
+                report.summary.exit_code
             }
-            None if arguments.tui => screen::run(options, schedule, stop).await?.summary.exit_code,
             None if arguments.until_fail || arguments.repeat.is_some() => {
-                let repetition = repeat::Repetition { most: arguments.repeat, until_fail: arguments.until_fail };
-                repeat::run(options, schedule, repetition, arguments.verbose).await?
+                let repetition = repeat::Repetition {
+                    most: arguments.repeat,
+                    until_fail: arguments.until_fail,
+                    draws: arguments.seed == Some(SeedArgument::Random),
+                };
+                repeat::run(arguments, options, schedule, repetition).await?
             }
-            None => play_by(options, schedule, Arc::new(terminal(arguments.verbose))).await?.summary.exit_code,
+            None => {
+                let sink = Arc::new(terminal(arguments.verbose));
+                play_by(arguments, options, schedule, sink).await?.summary.exit_code
+            }
         };
         interrupted.abort();
         Ok(ExitCode::from(code.code()))
@@ -326,6 +368,7 @@ async fn complete_reports(
         return Ok(None);
     }
     report::write_all(&report, out)?;
+    write_allure(&report, out, arguments.allure.as_deref())?;
     print_line!("run {} is finished; its reports were incomplete, so weft wrote them again", report.run.id);
     print_line!("report: {}", out.join("report.html").display());
     Ok(Some(report))
@@ -334,9 +377,10 @@ async fn complete_reports(
 /// Runs the cases with a dashboard that shows the run. The dashboard continues after the run, until
 /// a signal stops it.
 async fn in_browser(
+    arguments: &Arguments,
     options: RunOptions,
     schedule: Schedule,
-    (address, verbose): (SocketAddr, bool),
+    address: SocketAddr,
     stop: &watch::Sender<bool>,
     over: &AtomicBool,
 ) -> anyhow::Result<RunReport> {
@@ -369,22 +413,25 @@ async fn in_browser(
         dashboard.await?.map_err(dashboard::explain)?;
         anyhow::bail!("the dashboard stopped before the run started");
     }
-    let sink = Fanout(vec![Arc::new(terminal(verbose)), live.sink()]);
-    let report = play_by(options, schedule, Arc::new(sink)).await?;
+    let sink = Fanout(vec![Arc::new(terminal(arguments.verbose)), live.sink()]);
+    let report = play_by(arguments, options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
     print_line!("the dashboard runs until Ctrl-C");
     dashboard.await?.map_err(dashboard::explain)?;
     Ok(report)
 }
 
-/// The seed of a run with `--shard` and without `--seed`.
-const SEED_OF_PARTS: u64 = 1;
-
 /// Runs the cases, writes all reports into the run's folder, and prints the path of report.html. If
 /// a case failed, also prints the command that describes a failure.
-async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
+async fn play_by(
+    arguments: &Arguments,
+    options: RunOptions,
+    schedule: Schedule,
+    sink: Arc<dyn EventSink>,
+) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
+    write_allure(&report, &out, arguments.allure.as_deref())?;
     print_line!("report: {}", out.join("report.html").display());
     if report.summary.counts.fail > 0 {
         print_line!("text about a failure for the maker of the target: weft report {} --ticket CASE", out.display());

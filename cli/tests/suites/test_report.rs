@@ -206,6 +206,27 @@ fn evidence_is_on_the_disk_before_its_verdict() {
     }
 }
 
+/// `weft test` and `weft report` write the same Allure results.
+#[test]
+fn allure_results_are_written_to_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let [out, of_test, of_report] = ["out", "of-test", "of-report"].map(|name| folder.path().join(name));
+    let mut test = Command::new(env!("CARGO_BIN_EXE_weft"));
+    test.env_remove("WEFT_STORE").args(["test", "builtin", "mpa/7.1.1-key/wrong-octet", "--out"]).arg(&out);
+    let output = test.arg("--allure").arg(&of_test).output().unwrap();
+    let line = format!("allure results: {}\n", of_test.display());
+    assert!(output.status.success() && text(&output).contains(&line), "{}", text(&output));
+    assert!(report(&[&out, Path::new("--allure"), &of_report]).status.success());
+    let names = |folder: &Path| {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    let written = names(&of_test);
+    assert_eq!(written.iter().filter(|name| name.ends_with("-result.json")).count(), 16);
+    assert!(written.contains("environment.properties") && written.contains("categories.json"), "{written:?}");
+    assert_eq!(written, names(&of_report));
+}
+
 /// The ticket has the identity of the target, the violated requirement, the bytes and the command.
 #[test]
 fn a_ticket_describes_one_failure() {

@@ -147,7 +147,7 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
     // If cases are only in one of the two runs, `weft diff` lists at most 20 of them.
     let more = path(folder.path(), "more");
-    assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
+    assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--seed", "2", "--out", &more]).0, 0);
     let (code, text) = weft(&["diff", &good, &more]);
     let added: usize = text.lines().find_map(|line| line.strip_prefix("added: ")).unwrap().parse().unwrap();
     assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json lists all", added - 20)), "{text}");
@@ -160,6 +160,37 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
         let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
         assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");
     }
+}
+
+/// Two runs of a tier have the same variants, so a comparison shows only changes of the target.
+#[test]
+fn runs_without_a_seed_are_compared_variant_by_variant() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let out = path(folder.path(), name);
+        let test = ["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--tier", "smoke", "--out", &out];
+        let (code, text) = weft(&[&test[..], more].concat());
+        (code, text, out)
+    };
+    let (first, second) = (run("first", &[]), run("second", &[]));
+    assert!(first.0 == 0 && first.1.contains("seed 1"), "{}", first.1);
+    let (code, text) = weft(&["diff", &first.2, &second.2]);
+    assert!(code == 0 && !text.contains("not run: ") && !text.contains("added: "), "{text}");
+    assert!(!text.contains("The seeds are"), "{text}");
+    let seed = |out: &str| {
+        let report = std::fs::read(Path::new(out).join("report.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&report).unwrap()["run"]["seed"].as_u64().unwrap()
+    };
+    assert_eq!((seed(&first.2), seed(&second.2)), (1, 1));
+    // With `random`, a run has another seed, and so has each run of a repetition.
+    let (code, text, out) = run("random", &["--seed", "random", "--repeat", "2"]);
+    let earlier = std::fs::read_dir(Path::new(&out).join("earlier")).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(code, 0, "{text}");
+    assert!(seed(&out) != 1 && seed(&out) != seed(&earlier.display().to_string()), "{text}");
+    let (code, text, _) = run("part", &["--seed", "random", "--shard", "1/2"]);
+    assert!(code == 2 && text.contains("--shard needs the same seed"), "{text}");
+    let (code, text, _) = run("wrong", &["--seed", "x"]);
+    assert!(code == 2 && text.contains("expected a number, or the word random"), "{text}");
 }
 
 #[test]
@@ -215,6 +246,41 @@ fn a_baseline_in_the_target_file_decides_the_exit_code() {
     let (code, text) = run(&(entry(CASE) + &entry("mpa/7.1.1-key/no-more")));
     assert!(code == 1 && text.contains("stale entry of the baseline: mpa/7.1.1-key/no-more"), "{text}");
     assert_eq!(run("").0, 1);
+}
+
+#[test]
+fn labels_of_the_command_line_are_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = path(folder.path(), "out");
+    let key = format!("{CASE}[octet=3]");
+    let test = ["test", "builtin", &key, "--out", &out];
+    let (code, text) = weft(&[&test[..], &["--label", "firmware=2.1", "--label", "host=lab-3"]].concat());
+    assert!(code == 0 && text.contains("\nlabels: firmware=2.1, host=lab-3\n"), "{text}");
+    for (label, words) in [("firmware", "expected KEY=VALUE"), ("firm ware=2", "expected a name")] {
+        let (code, text) = weft(&[&test[..], &["--label", label]].concat());
+        assert!(code == 2 && text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn a_baseline_of_a_run_makes_the_next_run_as_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, known) = (path(folder.path(), "out"), path(folder.path(), "known.toml"));
+    let test = ["test", "builtin", CASE, "--deviate", "mpa.accepts-wrong-key", "--out", &out];
+    assert_eq!(weft(&test).0, 1);
+    let (code, text) = weft(&["baseline", "write", &out, "-o", &known]);
+    assert_eq!((code, text.as_str()), (0, "weft: 1 entry for a run with 16 failures\n"));
+    let (code, text) = weft(&[&test[..], &["--baseline", &known]].concat());
+    assert!(code == 0 && text.contains("16 of them as the baseline expects"), "{text}");
+    // A baseline keeps the reasons of a person, so weft does not replace it.
+    let (code, text) = weft(&["baseline", "write", &out, "-o", &known]);
+    assert!(code == 2 && text.contains("this file exists"), "{text}");
+    // The new run already expected the failures, so the entry keeps its reason.
+    let (code, text) = weft(&["baseline", "write", &out, "--reason", "ticket 7"]);
+    let entry = format!("[[baseline]]\ncase = \"{CASE}\"\noutcome = \"fail\"\nsignature = \"MPA-7.1.1-2: ");
+    assert!(code == 0 && text.contains(&entry) && text.contains("reason = \"fails since run "), "{text}");
+    let (code, text) = weft(&["test", "builtin", CASE, "--out", &out, "--baseline", &path(folder.path(), "none")]);
+    assert!(code == 2 && text.contains("there is no such file"), "{text}");
 }
 
 #[test]

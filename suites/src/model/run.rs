@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Capability, Role};
+use super::{Capability, Labels, Role};
 
 /// The facts of a run that are known when it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +31,9 @@ pub struct RunInfo {
     /// The folder of the suites. Without this field, the run used the built-in suites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suites: Option<String>,
+    /// Labels that the user chose with `--label` or in the table `labels` of the target file.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
 }
 
 /// The target as reports show it.

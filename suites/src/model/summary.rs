@@ -95,6 +95,10 @@ pub struct ExpectedResult {
     /// A link to more information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
+    /// The field `case` of the baseline's entry, if the entry is about a folder or section of cases,
+    /// or about a requirement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
 }
 
 /// Number of results by verdict.
@@ -288,12 +292,12 @@ impl Summary {
         } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
-        // The rerun has judged the entries about new results again. An entry may name a case
-        // instead of one variant. Such an entry matches if one result of the case matches.
+        // The rerun has judged the entries about new results again. An entry may name several cases
+        // or variants. Such an entry matches if one of their results matches.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
-                || rerun.expected.iter().any(|one| is_about(entry, &one.key.case))
+                || rerun.expected.iter().any(|one| is_about(entry, one.entry.as_deref().unwrap_or(&one.key.case)))
         };
         stale.retain(|entry| !is_new_entry(entry));
         for entry in &rerun.stale {

@@ -46,6 +46,8 @@ fn quoted(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn run(target: &Target) -> RunInfo {
@@ -58,6 +60,7 @@ mod tests {
             is_selection: true,
             rerun_of: None,
             suites: None,
+            labels: BTreeMap::new(),
         }
     }
 

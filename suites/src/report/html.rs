@@ -1,5 +1,8 @@
 //! The HTML report: one file that contains everything, so that it can be sent alone.
 //!
+//! The page begins with the overview of the run ([`Overview`]). All results are folded below it, by
+//! case. Long lists are folded, too, so that the page is short until the reader unfolds a part.
+//!
 //! Text that people read and search is plain (not compressed): requirements, verdicts, expected and
 //! actual, and findings about the target. The first failed result of each case also has plain
 //! details: its diagram and its bytes. The details of the other results are similar and large, some
@@ -13,22 +16,29 @@
 //! of the page. A third of these bytes is plain text, less than a third are the packed details, and
 //! the rest is the packed capture.
 
-use std::path::{Component, Path};
-use std::{fs, io};
+mod lists;
+
+use std::io;
+use std::path::Path;
 
 use askama::Template;
 use weft_core::text::visible;
 
+use super::cause_list::CauseList;
 use super::command::command;
-use super::evidence::Sources;
+use super::evidence::{Sources, evidence_path, read_evidence};
 use super::hex::{self, HexRow};
+use super::overview::{Bar, Overview, SkippedCases};
 use super::pack::{Pack, Packer, Piece};
 use super::sections::{Section, sections};
 use super::violations::{ViolatedRequirement, violated_requirements};
 use super::{ReportError, ladder};
 use crate::clock;
-use crate::evidence::CASES;
-use crate::model::{CaseResult, EvidenceKind, ExpectedResult, MonitorFinding, RunReport, Verdict};
+use crate::model::skip::{Remedy, remedy};
+use crate::model::{
+    CaseKey, CaseResult, EvidenceKind, ExpectedResult, MonitorFinding, RunReport, Verdict, labels_text,
+};
+use lists::LineList;
 
 /// Maximum number of bytes that are shown for a step.
 const MAX_SHOWN: usize = 256;
@@ -50,9 +60,23 @@ struct Page<'a> {
     report: &'a RunReport,
     started: String,
     took: String,
+    /// Name of the verdict that decides the colour of `line`.
+    class: &'static str,
+    /// The verdict of the run in one sentence.
+    line: String,
+    notes: Vec<String>,
+    bars: Vec<Bar>,
     counts: Vec<(&'static str, u64)>,
+    /// Causes of failures, errors and inconclusive results.
+    causes: Vec<CauseList>,
+    lists: Vec<LineList>,
+    skipped: Vec<SkippedCases>,
+    /// Results that the baseline expects, each with its link in the page.
+    known: Vec<(String, &'a ExpectedResult)>,
     /// Numbers of met requirements, by strength.
     score: String,
+    /// The labels of the run.
+    labels: String,
     violated: Vec<ViolatedRequirement>,
     requirements: Vec<Requirement>,
     sections: Vec<Section>,
@@ -60,7 +84,7 @@ struct Page<'a> {
     evidence: Vec<String>,
     /// Whether the evidence has several sources. If it has, each result names its source.
     mixed: bool,
-    groups: Vec<Group<'a>>,
+    parts: Vec<Part<'a>>,
     packs: Vec<Pack>,
     script: &'static str,
 }
@@ -84,8 +108,20 @@ struct Requirement {
     also_observed: bool,
 }
 
+/// A folded part of the page: cases with similar results.
+struct Part<'a> {
+    title: &'static str,
+    groups: Vec<Group<'a>>,
+}
+
+/// The titles of the parts.
+const PARTS: [&str; 4] =
+    ["Cases that did not pass", "Cases that passed", "Cases that did not run", "Cases for another kind of target"];
+
 /// The results of one case.
 struct Group<'a> {
+    /// Index of the part in [`PARTS`].
+    part: usize,
     id: &'a str,
     title: &'a str,
     source: String,
@@ -114,7 +150,6 @@ struct Entry<'a> {
     again: Option<String>,
     capture: Option<Capture>,
     transcript: Option<String>,
-    open: bool,
 }
 
 /// The capture of a result.
@@ -149,6 +184,7 @@ struct StepView<'a> {
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
+    let overview = Overview::of(&report.summary, &report.run.target.service, report.results.iter());
     let (details, captures) = (Packer::new("stories"), Packer::new("captures"));
     let mut builder = PageBuilder { report, out, details, captures, plain: 0 };
     let groups: Result<Vec<_>, _> = report.cases.iter().map(|case| builder.group(case)).collect();
@@ -160,19 +196,56 @@ pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
         report,
         started: clock::rfc3339(report.run.started_unix_ms),
         took: clock::duration(report.summary.duration_us),
+        causes: overview.cause_lists(anchor),
+        class: overview.class,
+        line: overview.line,
+        notes: overview.notes,
+        bars: overview.bars,
+        lists: lists::lines(&report.summary),
+        skipped: overview.skipped,
+        known: report.summary.expected.iter().map(|known| (anchor(&known.key), known)).collect(),
         counts: counts.filter(|(_, count)| *count > 0).collect(),
+        labels: labels_text(&report.run.labels),
         score: report.summary.score.map(|score| score.to_string()).unwrap_or_default(),
-        violated: violated_requirements(report, |result| format!("#{}", link(&result.key.path()))),
+        violated: violated_requirements(report, |result| anchor(&result.key)),
         requirements: ledger(report.results.iter()),
         sections: sections(report),
         mixed: evidence.len() > 1,
         evidence,
-        groups,
+        parts: parts(groups),
         packs,
         script: SCRIPT,
     };
     let page = page.render().map_err(|error| failed(&error))?;
     Ok(visible(&page).into_owned())
+}
+
+/// Divides the cases into the parts of the page. Empty parts are left out.
+fn parts(groups: Vec<Group<'_>>) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = PARTS.into_iter().map(|title| Part { title, groups: Vec::new() }).collect();
+    for group in groups {
+        if let Some(part) = parts.get_mut(group.part) {
+            part.groups.push(group);
+        }
+    }
+    parts.retain(|part| !part.groups.is_empty());
+    parts
+}
+
+/// Returns the index in [`PARTS`] for a case with these results.
+fn part_of(results: &[&CaseResult], service: &str) -> usize {
+    let is_other = |result: &&CaseResult| remedy(&result.explanation, service) == Remedy::OtherTarget;
+    match results.first() {
+        _ if results.iter().any(|result| has_violation(result)) => 0,
+        _ if results.iter().any(|result| result.verdict == Verdict::Pass) => 1,
+        Some(first) if is_other(first) => 3,
+        _ => 2,
+    }
+}
+
+/// Returns the link to a result in the page.
+fn anchor(key: &CaseKey) -> String {
+    format!("#{}", link(&key.path()))
 }
 
 /// Returns the requirements of results in catalogue order, each with its worst verdict.
@@ -208,18 +281,19 @@ impl<'a> PageBuilder<'a> {
             self.report.results.iter().filter(|result| result.key.case == case.id).collect();
         // Failures come first. A stable sort keeps the plan's order among equal results.
         results.sort_by_key(|result| std::cmp::Reverse((result.verdict, has_violation(result))));
+        let part = part_of(&results, &self.report.run.target.service);
         let entry = |(index, result): (usize, &'a CaseResult)| {
-            // The first failed result is unfolded, because readers look for it.
+            // Readers look for the first failed result, so it is readable without scripts.
             self.entry(result, index == 0 && has_violation(result))
         };
         let results = results.into_iter().enumerate().map(entry).collect::<io::Result<_>>()?;
-        Ok(Group { id: &case.id, title: &case.title, source: case.source.to_string(), results })
+        Ok(Group { part, id: &case.id, title: &case.title, source: case.source.to_string(), results })
     }
 
-    fn entry(&mut self, result: &'a CaseResult, open: bool) -> io::Result<Entry<'a>> {
+    fn entry(&mut self, result: &'a CaseResult, is_plain: bool) -> io::Result<Entry<'a>> {
         let (mut plain, mut packed) = (None, None);
         if !result.steps.is_empty() {
-            if open && self.plain < MAX_PLAIN {
+            if is_plain && self.plain < MAX_PLAIN {
                 self.plain += 1;
                 plain = Some(details(result, Vec::new())?);
             } else {
@@ -242,7 +316,6 @@ impl<'a> PageBuilder<'a> {
             again: (result.verdict == Verdict::Fail).then(|| command(&self.report.run, &result.key)),
             capture: self.capture(result)?,
             transcript: evidence_path(result, EvidenceKind::Transcript).map(link),
-            open,
         })
     }
 
@@ -253,28 +326,6 @@ impl<'a> PageBuilder<'a> {
         let packed = octets.map(|octets| self.captures.put(&octets)).transpose()?;
         Ok(Some(Capture { href: link(path), packed }))
     }
-}
-
-/// Returns the path of a file of evidence, if it is in the folder of the cases. A result of another
-/// host could name any file or address.
-fn evidence_path(result: &CaseResult, kind: EvidenceKind) -> Option<&str> {
-    let path = result.evidence.path(kind)?;
-    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    (is_plain && Path::new(path).starts_with(CASES)).then_some(path)
-}
-
-/// Returns the content of the file `path` in `out`, if it is a regular file of at most `most`
-/// bytes. Links below `out` are not followed, because they could lead to any file.
-fn read_evidence(out: &Path, path: &str, most: u64) -> Option<Vec<u8>> {
-    let mut file = out.to_owned();
-    for part in Path::new(path) {
-        file.push(part);
-        if fs::symlink_metadata(&file).ok()?.is_symlink() {
-            return None;
-        }
-    }
-    let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= most);
-    if fits { fs::read(&file).ok() } else { None }
 }
 
 /// Returns whether the result is worse than a pass, or is a pass in which the monitor observed a

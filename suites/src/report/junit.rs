@@ -20,7 +20,7 @@ use weft_core::text::visible;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
-use super::command::command;
+use super::details::details;
 use super::other_causes::{OtherCause, marks, message, other_causes};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
@@ -45,6 +45,9 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
             ("seed", report.run.seed.to_string()),
         ] {
             suite.add_property((name, value.as_str()));
+        }
+        for (name, value) in &report.run.labels {
+            suite.add_property((format!("label.{name}").as_str(), value.as_str()));
         }
         let results: Vec<(usize, &CaseResult)> =
             report.results.iter().enumerate().filter(|(_, result)| result.key.case == case.id).collect();
@@ -158,26 +161,6 @@ fn failed(kind: NonSuccessKind, report: &RunReport, result: &CaseResult) -> Test
         .collect();
     let kind = if violated.is_empty() { result.verdict.to_string() } else { violated.join(" ") };
     status.set_type(kind).set_message(result.explanation.as_str());
-    let mut text = String::new();
-    for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
-        let row = judged.requirement.row();
-        text.push_str(&format!("{} {} ({}): {}\n", row.id, row.level, row.role, row.summary));
-        if let Some(sentence) = row.sentence {
-            text.push_str(&format!("{}: \"{sentence}\"\n", row.citation()));
-        }
-    }
-    for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {
-        text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("{name}: {value}\n")));
-    }
-    if let Some(at) = &result.decided_at {
-        text.push_str(&format!("at: {at}\n"));
-    }
-    if let Some(decision) = result.decision() {
-        text.push_str(&format!("decided at: {decision}\n"));
-    }
-    if result.verdict == Verdict::Fail {
-        text.push_str(&format!("again: {}\n", command(&report.run, &result.key)));
-    }
-    status.set_description(text);
+    status.set_description(details(report, result));
     status
 }

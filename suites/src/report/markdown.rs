@@ -6,7 +6,7 @@ use super::ReportError;
 use super::evidence::Sources;
 use super::sections::sections;
 use crate::clock;
-use crate::model::{CaseResult, RunReport, Verdict};
+use crate::model::{CaseResult, RunReport, Verdict, labels_text};
 use crate::stage::DIED;
 
 /// Maximum number of results that are listed.
@@ -48,6 +48,9 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     }
     if let Some(probed) = &run.target.probed {
         text.push_str(&format!("\nProbed, because the target file has no `capabilities`: {}.\n", escaped(probed)));
+    }
+    if !run.labels.is_empty() {
+        text.push_str(&format!("\nLabels: {}.\n", escaped(&labels_text(&run.labels))));
     }
     if run.is_selection {
         text.push_str("\nThis run is partial: it lacks variants of the default tier.\n");

@@ -4,8 +4,12 @@
 //! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`]
 //! (bytes with marks). Reports show verdicts, but do not compute them.
 
+mod allure;
 mod capture_ticket;
+mod cause_list;
+mod causes;
 mod command;
+mod details;
 mod evidence;
 pub mod hex;
 mod html;
@@ -14,6 +18,7 @@ mod junit;
 mod ladder;
 mod markdown;
 mod other_causes;
+mod overview;
 mod pack;
 mod sarif;
 mod sections;
@@ -25,12 +30,16 @@ mod violations;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use allure::allure;
 pub use capture_ticket::{CaptureTicket, ConnectionEvidence};
+pub use cause_list::{CauseLine, CauseList};
+pub use causes::Cause;
 pub use html::html;
 pub use json::json;
 pub use junit::junit;
 pub use ladder::ladder;
 pub use markdown::markdown;
+pub use overview::{Bar, BarPart, Overview, SkippedCases};
 pub use sarif::sarif;
 pub use sections::{Section, sections_of};
 pub use tap::tap;

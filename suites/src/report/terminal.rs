@@ -17,7 +17,9 @@ use weft_core::text::Visible;
 use super::command::command;
 use super::{cases, evidence};
 use crate::clock;
-use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, RunInfo, Summary, Verdict, also_observed};
+use crate::model::{
+    CaseResult, Event, EventSink, RequirementVerdict, RunInfo, Summary, Verdict, also_observed, labels_text,
+};
 use crate::stage::DIED;
 
 /// Maximum number of cases that are named in a group.
@@ -324,6 +326,10 @@ fn opening(run: &RunInfo, planned: usize) -> String {
     text.push_str(&format!(", seed {}\n", run.seed));
     if let Some(probed) = &target.probed {
         text.push_str(&format!("probed, because the target file has no `capabilities`: {probed}\n"));
+    }
+    match labels_text(&run.labels) {
+        labels if labels.is_empty() => {}
+        labels => text.push_str(&format!("labels: {labels}\n")),
     }
     text
 }

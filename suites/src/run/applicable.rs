@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Plan;
-use crate::model::{Capability, CaseInfo};
+use crate::model::{Capability, CaseInfo, skip};
 use crate::stage::service::Protocol;
 use crate::targets::{Service, Target};
 
@@ -48,14 +48,12 @@ impl Plan {
 /// Returns the reason why a case cannot judge the target, if there is one.
 pub(super) fn not_applicable(target: &Target, case: &CaseInfo) -> Option<String> {
     if !case.roles.iter().any(|role| target.role().plays(*role)) {
-        let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
-        let (role, judged) = (target.role(), judged.join(" or "));
-        return Some(format!("The target's role is {role}, but the case judges only targets with the role {judged}."));
+        return Some(skip::of_role(target.role(), &case.roles));
     }
     let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
     let service = target.service();
     if !of_sdp && service.driver().facts().protocol != Protocol::Iwarp {
-        return Some(format!("The target's service is {}, but the case judges only iWARP.", service.as_str()));
+        return Some(skip::of_service(service.as_str()));
     }
     let has = |capability: &Capability| match capability {
         Capability::PortMapperV6 => target.offers(Service::PortMapper) && target.maps_v6(),
@@ -69,18 +67,7 @@ pub(super) fn not_applicable(target: &Target, case: &CaseInfo) -> Option<String>
         },
     };
     let missing = case.capabilities.iter().find(|capability| !has(capability))?;
-    Some(match missing {
-        Capability::Agent => "The target has no agent.".to_owned(),
-        Capability::Echo => "No echo service runs on the target.".to_owned(),
-        Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
-        Capability::Rping => "No rping runs on the target.".to_owned(),
-        Capability::Segments => {
-            let advice = target.segments_advice().unwrap_or_default();
-            format!("The operating system chooses the tester's TCP segments. {advice}")
-        }
-        of_sdp if of_sdp.is_of_sdp() => format!("The target has no service {of_sdp}."),
-        declared => format!("The target does not declare the capability {declared}."),
-    })
+    Some(skip::of_capability(*missing, target.segments_advice().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::recorder::RetryPolicy;
 use super::{Filter, Plan, RunError, seed};
 use crate::clock;
-use crate::model::{CaseKey, CaseResult, RunInfo, TargetInfo};
+use crate::model::{CaseKey, CaseResult, Labels, RunInfo, TargetInfo};
 use crate::script::Suites;
 use crate::store::Store;
 
@@ -24,9 +24,10 @@ pub(super) async fn start_new(
     suites: &Suites,
     filter: &Filter,
     seed: Option<u64>,
+    labels: &Labels,
     retry_policy: &mut RetryPolicy,
 ) -> Result<StartedRun, RunError> {
-    let seed = seed.unwrap_or_else(seed::draw);
+    let seed = seed.unwrap_or(seed::DEFAULT_SEED);
     let plan = Plan::of(suites, filter, seed);
     let started_unix_ms = clock::unix_ns() / 1_000_000;
     let run = RunInfo {
@@ -38,6 +39,7 @@ pub(super) async fn start_new(
         is_selection: plan.is_selection(suites, seed),
         rerun_of: filter.rerun_of().map(str::to_owned),
         suites: suites.folder.as_ref().map(|folder| folder.display().to_string()),
+        labels: labels.clone(),
     };
     let mut retries = retry_policy.retries();
     while let Err(error) = store.begin(&run, &plan.cases, &plan.keys).await {

@@ -36,8 +36,11 @@ use tokio::time::MissedTickBehavior;
 pub use applicable::Forecast;
 pub(crate) use case::DEAD_AFTER;
 pub use error::RunError;
+pub(crate) use plan::is_section_of;
 pub use plan::{Filter, Plan};
-pub(crate) use runner::{CaseRunner, random_seed};
+pub(crate) use runner::CaseRunner;
+pub use runner::random_seed;
+pub use seed::DEFAULT_SEED;
 use standstill::Standstill;
 
 use crate::baseline;
@@ -70,7 +73,7 @@ pub struct RunOptions {
     /// The run's folder. It is created if it is missing. The files of the previous run move to
     /// `earlier/<run id>` in this folder ([`crate::folder`]).
     pub out: PathBuf,
-    /// Seed of all random values. If it is `None`, weft draws a random seed.
+    /// Seed of all random values. `None` selects [`DEFAULT_SEED`].
     pub seed: Option<u64>,
     /// Becomes `true` when the run shall stop. Finished cases are kept.
     pub cancel: Option<watch::Receiver<bool>>,
@@ -131,7 +134,10 @@ pub async fn run_with(
     let target_info = TargetInfo { device: facts, ..target.info() };
     let started_run = match schedule.resume {
         true => begin::resume(&store, &target_info, &suites).await?,
-        false => begin::start_new(&store, target_info, &suites, &filter, seed, &mut retry_policy).await?,
+        false => {
+            let labels = &target.options.labels;
+            begin::start_new(&store, target_info, &suites, &filter, seed, labels, &mut retry_policy).await?
+        }
     };
     let begin::StartedRun { run, plan, mut results, spent_us } = started_run;
     folder_lock.begin(&run)?;
@@ -225,7 +231,7 @@ pub async fn run_with(
         _ => Vec::new(),
     };
     let entries = &target.description.baseline;
-    let (expected, stale) = baseline::judge(entries, &results, status, |id| known.variants_of(id));
+    let (expected, stale) = baseline::judge(entries, &results, status, &known);
     let unmatched = baseline::unmatched(entries, &results, &expected, &stale);
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);

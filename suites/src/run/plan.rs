@@ -109,7 +109,7 @@ impl Filter {
 
 /// Returns whether the id of a case or of a requirement is in the section that `word` names. `word`
 /// names the protocol and the section (`mpa/7.1`, `MPA-7.1`).
-fn is_section_of(word: &str, id: &str) -> bool {
+pub(crate) fn is_section_of(word: &str, id: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
         // The last part of a section begins with a digit. A name that only ends with a digit is not
         // a section.

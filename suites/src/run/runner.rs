@@ -11,7 +11,7 @@ use super::standstill::Standstill;
 use super::{RunError, basics, seed};
 use crate::clock;
 use crate::evidence;
-use crate::model::{CaseKey, CaseResult, Event, RunInfo, Tier};
+use crate::model::{CaseKey, CaseResult, Event, Labels, RunInfo, Tier};
 use crate::script::{SuiteCase, Suites};
 use crate::targets::{OpenTarget, RESTART_SECONDS, Target};
 
@@ -38,6 +38,7 @@ impl CaseRunner {
             is_selection: true,
             rerun_of: None,
             suites: None,
+            labels: Labels::new(),
         };
         Ok(CaseRunner(RunContext {
             run,
@@ -82,7 +83,9 @@ impl CaseRunner {
     }
 }
 
-/// Returns a random seed for a run.
-pub(crate) fn random_seed() -> u64 {
+/// Returns a random seed for a run. It has at most 53 bits, so that every JSON reader reads it
+/// exactly.
+#[must_use]
+pub fn random_seed() -> u64 {
     seed::draw()
 }

@@ -5,6 +5,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use crate::clock;
 use crate::model::CaseKey;
 
+/// Seed of a run that names no seed. It is the same in each run, so that two runs of a tier have
+/// the same variants and can be compared.
+pub const DEFAULT_SEED: u64 = 1;
+
 /// Seeds have 53 bits, so that every JSON reader reads them exactly.
 const MASK: u64 = (1 << 53) - 1;
 

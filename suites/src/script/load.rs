@@ -173,11 +173,6 @@ impl Suites {
         strategy.map_or_else(Vec::new, |strategy| combine::chosen(&case.info, strategy, seed))
     }
 
-    /// Returns every variant of a case, or `None` if there is no such case.
-    pub(crate) fn variants_of(&self, id: &str) -> Option<Vec<CaseKey>> {
-        self.case(id).map(|case| declare::variants(&case.info))
-    }
-
     pub(crate) fn case(&self, id: &str) -> Option<&SuiteCase> {
         self.cases.iter().find(|case| case.info.id == id)
     }

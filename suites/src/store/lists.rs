@@ -12,6 +12,8 @@ use crate::model::{CaseKey, RunStatus};
 pub struct RunsPage<'a> {
     /// Only runs of this target.
     pub target: Option<&'a str>,
+    /// Only runs with this label: its name and its value.
+    pub label: Option<(&'a str, &'a str)>,
     /// Only runs older than the run with this id. The page is empty if there is no such run.
     pub before: Option<&'a str>,
     /// Maximum number of runs.
@@ -35,13 +37,36 @@ impl Store {
     /// # Errors
     /// The database fails, or a document in it is damaged.
     pub async fn runs_of(&self, page: RunsPage<'_>) -> Result<Vec<RunRecord>, StoreError> {
+        let limit = page.limit as usize;
+        let mut found = Vec::new();
+        let mut before = page.before.unwrap_or_default().to_owned();
+        loop {
+            let records = self.candidates(page, &before).await?;
+            let last = records.last().filter(|_| records.len() == limit).map(|last| last.info.id.clone());
+            found.extend(records.into_iter().filter(|record| has_label(record, page.label)));
+            match last {
+                Some(last) if found.len() < limit => before = last,
+                _ => break,
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Returns the next runs of a page. If the page is about a label, some of them may lack it: the
+    /// query finds the text of the label anywhere in the description of a run.
+    async fn candidates(&self, page: RunsPage<'_>, before: &str) -> Result<Vec<RunRecord>, StoreError> {
         let query = self.records(
             "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
              (sequence, id) < (SELECT sequence, id FROM runs AS other WHERE other.id = $4)) \
-             ORDER BY sequence DESC, id DESC LIMIT $5",
+             AND ($5 = '' OR REPLACE(info, $6, '') <> info) \
+             ORDER BY sequence DESC, id DESC LIMIT $7",
         );
-        let (target, before) = (page.target.unwrap_or_default(), page.before.unwrap_or_default());
-        let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before).bind(i64::from(page.limit));
+        let target = page.target.unwrap_or_default();
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let label = page.label.map_or_else(String::new, |(name, value)| format!("{}:{}", quoted(name), quoted(value)));
+        let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before);
+        let query = query.bind(&label).bind(&label).bind(i64::from(page.limit));
         query.fetch_all(&self.pool).await?.iter().map(record).collect()
     }
 
@@ -93,4 +118,9 @@ impl Store {
         };
         rows.fetch_all(&self.pool).await?.iter().map(count).collect()
     }
+}
+
+/// Returns whether a run has the label. Without a label, returns `true`.
+fn has_label(record: &RunRecord, label: Option<(&str, &str)>) -> bool {
+    label.is_none_or(|(name, value)| record.info.labels.get(name).is_some_and(|own| own == value))
 }

@@ -228,6 +228,19 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
     }
 
+    /// Returns the results of a run that did not pass, without transcripts and findings, in the
+    /// order of the plan. Empty if there is no such run.
+    ///
+    /// # Errors
+    /// The database fails, or a document in it is damaged.
+    pub async fn not_passed(&self, id: &str) -> Result<Vec<CaseResult>, StoreError> {
+        let query = "SELECT result FROM results \
+                     WHERE run_id = $1 AND result IS NOT NULL AND verdict <> $2 ORDER BY position";
+        let rows = sqlx::query(query).bind(id).bind(Verdict::Pass.as_str()).fetch_all(&self.pool).await?;
+        let outcome = |row: &AnyRow| parsed::<Outcome>(id, &row.try_get::<String, _>("result")?).map(Outcome::result);
+        rows.iter().map(outcome).collect()
+    }
+
     /// Returns the results of a case on a target, newest first. `case` is the id of a case, for all
     /// its variants, or the key of one variant.
     ///

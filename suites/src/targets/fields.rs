@@ -21,7 +21,7 @@ use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 
 use super::{DriverCommand, KindName, MarkerDirections, Service};
 use crate::baseline::BaselineEntry;
-use crate::model::{Capability, Role};
+use crate::model::{Capability, Labels, Role};
 use crate::targets::SdpStart;
 
 /// The fields of a target file. Other fields are rejected.
@@ -133,6 +133,9 @@ pub struct TargetFile {
     /// `firmware = "2.1"`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub identity: BTreeMap<String, String>,
+    /// Labels of the runs against this target, for reports and filters: for example `lab = "3"`.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,

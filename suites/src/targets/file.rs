@@ -14,9 +14,9 @@ use super::options::UnstatedFields;
 use super::{
     Description, DriverCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetOptions,
 };
-use crate::baseline::missing_fields;
+use crate::baseline::{checked, missing_fields};
 use crate::correct::StartupFields;
-use crate::model::{Capability, Role, Verdict, current_word};
+use crate::model::{Capability, Role, label_fault};
 
 /// Maximum size of a target file in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -28,16 +28,7 @@ impl Target {
     /// The file cannot be read, or its fields are wrong. The error names the field or the line.
     pub fn from_file(path: &Path) -> Result<Self, TargetError> {
         let file = path.display().to_string();
-        let failed = |error| TargetError::Read { file: file.clone(), error };
-        // The length of the file is not checked first, because a device file, for example, does not
-        // report its length.
-        let mut octets = Vec::new();
-        std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
-        if octets.len() as u64 > MAX_FILE {
-            return Err(failed(std::io::Error::other(format!("expected at most {MAX_FILE} bytes"))));
-        }
-        let text = String::from_utf8(octets)
-            .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
+        let text = read_text(path, MAX_FILE)?;
         let mut target = Self::from_toml(&file, &text)?;
         target.options.file = Some(file);
         Ok(target)
@@ -54,9 +45,7 @@ impl Target {
             return Err(wrong(missing));
         }
         let mut fields: TargetFile = toml::from_str(text).map_err(|error| wrong_toml(file, text, &error))?;
-        for entry in &mut fields.baseline {
-            entry.case = current_word(&entry.case);
-        }
+        fields.baseline = checked(fields.baseline).map_err(wrong)?;
         if !Self::is_name(&fields.name) {
             let expected = "expected letters, digits, '.', '_' and '-', and no '.' at the beginning";
             return Err(wrong(format!("name = {:?}: {expected}", fields.name)));
@@ -75,6 +64,9 @@ impl Target {
         if let Some(fault) = fields.limits.fault() {
             return Err(wrong(fault));
         }
+        if let Some(fault) = fields.labels.iter().find_map(|(name, value)| label_fault(name, value)) {
+            return Err(wrong(format!("labels: {fault}")));
+        }
         let revision = fields.startup.revision.unwrap_or(1);
         let initiates = fields.role == Role::Initiator;
         if fields.role == Role::Both {
@@ -90,16 +82,6 @@ impl Target {
             return Err(wrong(format!(
                 "capabilities: {other} follows from {origin}, so remove it from the list; valid entries are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
-        }
-        if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
-            return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
-        }
-        // An entry for a pass is valid only with a signature: the case passed, but the target
-        // violated a requirement.
-        let alone =
-            |entry: &&crate::baseline::BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
-        if let Some(entry) = fields.baseline.iter().find(alone) {
-            return Err(wrong(format!("baseline: {}: a pass needs no entry; remove this entry", entry.case)));
         }
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
@@ -178,6 +160,7 @@ impl Target {
             capture: fields.capture,
             own_limits: fields.limits,
             unstated,
+            labels: fields.labels,
             ..TargetOptions::default()
         };
         let mut target = Target { description, access: facts.access, options };
@@ -199,6 +182,19 @@ fn unstated(fields: &TargetFile) -> UnstatedFields {
     }
 }
 
+/// Reads a text file of at most `max` bytes.
+pub(super) fn read_text(path: &Path, max: u64) -> Result<String, TargetError> {
+    let failed = |error| TargetError::Read { file: path.display().to_string(), error };
+    // The length of the file is not checked first, because a device file, for example, does not
+    // report its length.
+    let mut octets = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut octets)).map_err(failed)?;
+    if octets.len() as u64 > max {
+        return Err(failed(std::io::Error::other(format!("expected at most {max} bytes"))));
+    }
+    String::from_utf8(octets).map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
+}
+
 fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
@@ -211,7 +207,7 @@ fn hexadecimal(text: &str) -> Option<Vec<u8>> {
 
 /// Converts a TOML error. If a value may be the agent's token, the message does not repeat the
 /// value.
-fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
+pub(super) fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
     let mut message = error.message().trim_end().to_owned();
     let mut place = String::new();
     if let Some(span) = error.span()
@@ -424,6 +420,8 @@ mod tests {
             (format!("{GOOD}capabilities = [\"segments\"]"), "segments follows from [wire]"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
+            (format!("{GOOD}[labels]\n\"my lab\" = \"3\""), "labels: \"my lab\": expected a name"),
+            (format!("{GOOD}[labels]\nlab = \"\""), "labels: lab: expected a value"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
             (format!("{GOOD}[wire]\ninterface = \"eth1\""), "address"),
             (format!("{GOOD}[wire]\ninterface = \"lo\"\naddress = \"192.0.2.9/24\""), "loopback"),

@@ -5,6 +5,7 @@
 //! [`OpenTarget`], which creates a link for each case. The kinds of targets are in the folder
 //! `kind`.
 
+mod baseline;
 mod check;
 mod command;
 mod declared;
@@ -38,6 +39,7 @@ use std::time::Duration;
 use weft_peer::driver::Link;
 use weft_peer::hostile::Deviation;
 
+pub use baseline::read_baseline;
 pub use check::{DiscoverError, Probe, check, discover};
 pub(crate) use command::{CRASHED_SECONDS, RESTART_SECONDS};
 pub(crate) use declared::differences;
@@ -279,6 +281,13 @@ impl Target {
     #[must_use]
     pub fn with_baseline(mut self, baseline: Vec<BaselineEntry>) -> Self {
         self.description.baseline = baseline;
+        self
+    }
+
+    /// Adds labels to those of the target file. A new value replaces that of the target file.
+    #[must_use]
+    pub fn with_labels(mut self, labels: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.options.labels.extend(labels);
         self
     }
 

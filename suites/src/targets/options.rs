@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::LimitsTable;
-use crate::model::{CaseLimits, Tier};
+use crate::model::{CaseLimits, Labels, Tier};
 
 /// How a run uses a target.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub(crate) struct TargetOptions {
     pub(crate) unstated: UnstatedFields,
     /// The facts that probes found out before the run, as text.
     pub(crate) probed: Option<String>,
+    /// The labels of the run.
+    pub(crate) labels: Labels,
 }
 
 /// Fields that a target file lacks. A run probes the target to find them out.
@@ -54,6 +56,7 @@ impl Default for TargetOptions {
             own_limits: LimitsTable::default(),
             unstated: UnstatedFields::default(),
             probed: None,
+            labels: Labels::new(),
         }
     }
 }

@@ -4,6 +4,8 @@
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
 mod agent;
+mod allure;
+mod baselines;
 mod basic_faults;
 mod boundary;
 mod common;
@@ -14,6 +16,7 @@ mod folder;
 mod formats;
 mod hostile_targets;
 mod initiator;
+mod labels;
 mod latest;
 mod markers;
 mod open_codes;

@@ -93,6 +93,7 @@ pub(crate) fn events() -> Vec<Event> {
         is_selection: true,
         rerun_of: None,
         suites: None,
+        labels: BTreeMap::new(),
     };
     let case = CaseInfo {
         id: CASE.into(),

@@ -19,8 +19,14 @@ pub(super) async fn page(
     let score = app.store.scores(&[&run]).await?.remove(&run);
     let target = &detail.record.info.target.name;
     let is_startable = app.starter.state(target).is_some();
+    // A run in progress has no causes yet.
+    let results = match detail.record.summary {
+        Some(_) => app.store.not_passed(&run).await?,
+        None => Vec::new(),
+    };
     let page = RunPage {
         detail: &detail,
+        results: &results,
         score,
         live_state: app.live.live_state(&run),
         job: app.starter.job_of(target, &run),

@@ -39,7 +39,7 @@ pub(super) struct Trend {
 
 /// Returns the trend of a target.
 pub(super) async fn trend(app: &App, target: &str) -> Result<Trend, Failure> {
-    let page = RunsPage { target: Some(target), before: None, limit: TREND };
+    let page = RunsPage { target: Some(target), limit: TREND, ..RunsPage::default() };
     let runs = app.store.runs_of(page).await?;
     if runs.is_empty() && app.starter.state(target).is_none() {
         return Err(UNKNOWN);

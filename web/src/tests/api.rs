@@ -196,6 +196,7 @@ async fn every_described_field_occurs_in_an_answer() {
             name,
             "Capture.note"
                 | "Made.id"
+                | "RunInfo.labels"
                 | "RunInfo.suites"
                 | "TargetEntry.control"
                 | "TargetInfo.device"
@@ -331,6 +332,9 @@ async fn lists_runs_in_pages_and_by_target() {
         run.id = format!("29990101-{number}");
         run.started_unix_ms += 1000 + number / 2;
         run.target.name = ["odd", "even"][usize::from(number % 2 == 0)].into();
+        if number < 3 {
+            run.labels.insert("lab".into(), "\"3\" = east".into());
+        }
         site.store.begin(&run, &[], &[]).await.unwrap();
     }
     let ids = |answer: &Value| -> Vec<String> {
@@ -348,10 +352,15 @@ async fn lists_runs_in_pages_and_by_target() {
     assert_eq!(all, ["4", "3", "2", "1", "0", &report.run.id]);
     assert_eq!(ids(&json(&site, "/api/runs?target=odd").await), ["3", "1"]);
     assert_eq!(ids(&json(&site, "/api/runs?target=even&before=29990101-4").await), ["2", "0"]);
-    for unknown in ["target=none", "before=none", "target='%20OR%201=1"] {
+    let label = "label=lab%3D%223%22%20%3D%20east";
+    assert_eq!(ids(&json(&site, &format!("/api/runs?{label}")).await), ["2", "1", "0"]);
+    let page = json(&site, &format!("/api/runs?{label}&target=even&limit=1")).await;
+    assert_eq!((ids(&page), page["older"].as_str()), (vec!["2".to_owned()], Some("29990101-2")));
+    assert_eq!(page["runs"][0]["run"]["labels"]["lab"], "\"3\" = east");
+    for unknown in ["target=none", "before=none", "target='%20OR%201=1", "label=lab%3D3", "label=la%25%3D3"] {
         assert!(ids(&json(&site, &format!("/api/runs?{unknown}")).await).is_empty(), "{unknown}");
     }
-    for wrong in ["limit=x", "limit=0", "limit=201", "limit=-1", "limit=99999999999", "limit=1&limit=2"] {
+    for wrong in ["limit=x", "limit=0", "limit=201", "limit=-1", "limit=99999999999", "limit=1&limit=2", "label=lab"] {
         assert_eq!(site.get(&format!("/api/runs?{wrong}")).await.status(), StatusCode::BAD_REQUEST, "{wrong}");
     }
     // No run of the target has finished, so the newest run represents the target.

@@ -226,8 +226,12 @@ async fn shows_expected_results_and_stale_entries() {
     let mut report = failing_run(folder.path()).await;
     let site = site(folder.path()).await;
     let key = report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
-    let expected =
-        |reason: &str, link: &str| ExpectedResult { key: key.clone(), reason: reason.into(), link: Some(link.into()) };
+    let expected = |reason: &str, link: &str| ExpectedResult {
+        key: key.clone(),
+        reason: reason.into(),
+        link: Some(link.into()),
+        entry: None,
+    };
     report.summary.expected =
         vec![expected("firmware 1.2 <knows>", "https://bugs.example/1"), expected("no link", "javascript:alert(1)")];
     report.summary.stale = vec!["mpa/x: there is no such case".into()];
@@ -250,6 +254,24 @@ async fn shows_a_run_by_sections_of_the_specifications() {
     assert!(page.contains("RFC 5044 (mpa)") && page.contains(&format!("<th scope=\"row\">{section}</th>")), "{page}");
     assert!(page.contains("<code>MPA-7.1.1-2</code> <span class=\"verdict fail\">"), "{page}");
     assert_eq!(site.get("/runs/none/sections").await.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn shows_and_filters_the_labels_of_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    report.run.labels.insert("firmware".into(), "2.1 <b>".into());
+    as_other(&site, &report, "labelled", "nic").await;
+    let address = "/?label=firmware%3D2.1%20%3Cb%3E";
+    let list = site.text("/").await;
+    assert!(list.contains(&format!("<a href=\"{address}\"><code>firmware=2.1 &#60;b&#62;</code></a>")), "{list}");
+    assert_eq!(links(&list, "/runs/").len(), 2);
+    assert_eq!(links(&site.text(address).await, "/runs/"), ["/runs/labelled"]);
+    assert!(site.text("/?label=firmware%3D2.2").await.contains("There is no such run."));
+    assert_eq!(site.get("/?label=firmware").await.status(), StatusCode::BAD_REQUEST);
+    let page = site.text("/runs/labelled").await;
+    assert!(page.contains(&format!("<dt>Labels</dt><dd><a href=\"{address}\"><code>firmware=2.1 &#60;b")), "{page}");
 }
 
 #[tokio::test]
@@ -291,18 +313,29 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
     let file = format!(
         "name = \"nic\"\nkind = \"builtin\"\n\
          [[baseline]]\ncase = \"{}\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"firmware 1.2\"\nlink = \"javascript:alert(1)\"\n\
-         [[baseline]]\ncase = \"mpa/7.1.1-key/other\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"was so\"\n",
+         [[baseline]]\ncase = \"mpa/7.1.1-key/other\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"was so\"\n\
+         [[baseline]]\ncase = \"mpa/7.1/*\"\noutcome = \"fail\"\nsignature = \"MPA\"\nreason = \"all keys\"\n",
         key.case
     );
     let target = Target::from_toml("nic.toml", &file).unwrap();
     let start = Start { targets: vec![target], suites: Suites::embedded().unwrap() };
     let site = site_for(folder.path(), Access::default(), Some(start)).await;
     assert!(site.text("/targets/nic/baseline").await.contains("No run has finished yet"));
-    report.summary.expected = vec![ExpectedResult { key: key.clone(), reason: "firmware 1.2".into(), link: None }];
+    let expected = |key: &CaseKey, reason: &str, entry: Option<&str>| ExpectedResult {
+        key: key.clone(),
+        reason: reason.into(),
+        link: None,
+        entry: entry.map(str::to_owned),
+    };
+    let other = report.results.iter().rfind(|result| result.verdict == Verdict::Fail).unwrap().key.clone();
+    report.summary.expected =
+        vec![expected(&key, "firmware 1.2", None), expected(&other, "all keys", Some("mpa/7.1/*"))];
     report.summary.stale = vec!["mpa/7.1.1-key/other: there is no such case".into(), "mpa/gone: found pass".into()];
     as_other(&site, &report, "nic-run", "nic").await;
     let page = site.text("/targets/nic/baseline").await;
-    assert!(page.contains(&format!("href=\"{}\"", case_page("nic-run", &key))), "{page}");
+    for key in [&key, &other] {
+        assert_eq!(page.matches(&format!("href=\"{}\"", case_page("nic-run", key))).count(), 1, "{page}");
+    }
     assert!(
         page.contains("<strong class=\"fail\">stale</strong> mpa/7.1.1-key/other: there is no such case"),
         "{page}"

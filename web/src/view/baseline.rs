@@ -61,10 +61,11 @@ pub(crate) fn baseline(
     if configured.is_none() {
         // Without the target file, only entries that had an effect on the run in `last` are known.
         for one in expected {
-            match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == one.key.case) {
+            let case = one.entry.as_ref().unwrap_or(&one.key.case);
+            match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == case) {
                 Some(entry) => entry.expects.push(line(one)),
                 None => entries.push(Entry {
-                    case: &one.key.case,
+                    case,
                     outcome: String::new(),
                     signature: "",
                     reason: &one.reason,
@@ -90,7 +91,10 @@ fn web_link(link: &str) -> (&str, bool) {
 }
 
 fn is_about(case: &str, one: &ExpectedResult) -> bool {
-    case == one.key.case || case == one.key.to_string()
+    match &one.entry {
+        Some(entry) => case == entry,
+        None => case == one.key.case || case == one.key.to_string(),
+    }
 }
 
 /// Returns whether a message about a stale entry (`CASE: reason`) is about this case.

@@ -1,14 +1,18 @@
-//! The page of one run.
+//! The page of one run. Like the HTML report, the page of a finished run begins with the overview
+//! of the run, and folds its cases.
 
 use askama::Template;
 use weft_core::RequirementId;
 use weft_suites::clock;
-use weft_suites::model::{CaseInfo, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict};
+use weft_suites::model::{
+    CaseInfo, CaseKey, CaseResult, Counts, ExitCode, ExpectedResult, RunInfo, RunStatus, Score, Summary, Verdict,
+};
+use weft_suites::report::{Bar, CauseList, Overview, SkippedCases};
 use weft_suites::store::{PlannedCase, RunDetail};
 
 use super::counts::{Count, counts, partial};
 use super::operator::OperatorForms;
-use super::{time, url};
+use super::{runs, time, url};
 use crate::live::LiveState;
 
 #[derive(Template)]
@@ -16,6 +20,12 @@ use crate::live::LiveState;
 struct Page<'a> {
     info: &'a RunInfo,
     status: RunStatus,
+    /// If the run is over: the class and the text of the verdict line.
+    line: Option<(&'static str, String)>,
+    notes: Vec<String>,
+    bars: Vec<Bar>,
+    causes: Vec<CauseList>,
+    skipped: Vec<SkippedCases>,
     finished: u64,
     planned: u64,
     /// Why the run is partial. `None` if the run is complete, or not yet over.
@@ -37,11 +47,10 @@ struct Page<'a> {
     expected: Vec<Expected<'a>>,
     /// Stale entries of the baseline.
     stale: &'a [String],
-    /// If the run is over: the first [`MAX_NOT_PASSED`] cases that ran, but did not pass.
-    not_passed: Vec<Line>,
-    /// The number of such cases that are not in `not_passed`.
-    not_passed_more: usize,
-    groups: Vec<Group<'a>>,
+    /// The cases in folded parts.
+    parts: Vec<Part<'a>>,
+    /// The labels as `KEY=VALUE`, each with the address of the runs that have it.
+    labels: Vec<(String, String)>,
     /// The numbers of met requirements, by level.
     score: String,
     /// The instruction for the user, and the seconds that the run still waits for the user.
@@ -66,6 +75,8 @@ struct RunActions<'a> {
 /// The data of the page of a run.
 pub(crate) struct RunPage<'a> {
     pub(crate) detail: &'a RunDetail,
+    /// If the run is over: the results that did not pass.
+    pub(crate) results: &'a [CaseResult],
     pub(crate) score: Option<Score>,
     pub(crate) live_state: Option<LiveState>,
     /// Number of the job, if this server started the run and the run is not over.
@@ -82,6 +93,16 @@ struct Expected<'a> {
     link: Option<(&'a str, bool)>,
 }
 
+/// Cases with similar verdicts.
+struct Part<'a> {
+    title: &'static str,
+    groups: Vec<Group<'a>>,
+}
+
+/// The titles of the parts.
+const PARTS: [&str; 4] =
+    ["Cases that did not pass", "Cases that passed", "Cases that did not run", "Cases without a verdict"];
+
 /// Variants of one case that are adjacent in the plan.
 struct Group<'a> {
     id: &'a str,
@@ -96,12 +117,9 @@ struct Line {
     took: String,
 }
 
-/// The maximum number of failed cases at the top of the page.
-const MAX_NOT_PASSED: usize = 60;
-
 /// Renders the page.
 pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
-    let RunPage { detail, score, live_state, job, forms } = shown;
+    let RunPage { detail, results, score, live_state, job, forms } = shown;
     let record = &detail.record;
     let mut so_far = Counts::default();
     for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
@@ -112,10 +130,19 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     // The events of a run report the wait for the target earlier than the store does.
     let status = if live_state.waits.is_some() { RunStatus::WaitingForTarget } else { record.status };
     let is_live = summary.is_none() && status != RunStatus::Broken;
-    let has_not_passed = |case: &&PlannedCase| case.verdict.is_some_and(|verdict| verdict > Verdict::Pass);
-    let not_passed: Vec<&PlannedCase> =
-        detail.planned.iter().filter(has_not_passed).filter(|_| summary.is_some()).collect();
+    let overview = summary.map(|summary| Overview::of(summary, &record.info.target.service, results.iter()));
+    let href = |key: &CaseKey| url::case(&record.info.id, key);
+    let causes = overview.as_ref().map(|overview| overview.cause_lists(href)).unwrap_or_default();
+    let (line, notes, bars, skipped) = match overview {
+        Some(Overview { class, line, notes, bars, skipped, .. }) => (Some((class, line)), notes, bars, skipped),
+        None => Default::default(),
+    };
     let page = Page {
+        line,
+        notes,
+        bars,
+        causes,
+        skipped,
         info: &record.info,
         status,
         finished: record.finished,
@@ -132,9 +159,8 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
-        not_passed_more: not_passed.len().saturating_sub(MAX_NOT_PASSED),
-        not_passed: not_passed.into_iter().take(MAX_NOT_PASSED).map(|case| line(&record.info.id, case)).collect(),
-        groups: groups(detail),
+        parts: parts(groups(detail)),
+        labels: runs::labels(&record.info),
         score: score.as_ref().map(ToString::to_string).unwrap_or_default(),
         waits: live_state.waits,
         left: live_state.left,
@@ -183,6 +209,29 @@ fn line(run: &str, planned: &PlannedCase) -> Line {
         href: url::case(run, &planned.key),
         verdict: planned.verdict,
         took: planned.duration_us.map(clock::duration).unwrap_or_default(),
+    }
+}
+
+/// Divides the cases into the parts of the page. Empty parts are left out.
+fn parts(groups: Vec<Group<'_>>) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = PARTS.into_iter().map(|title| Part { title, groups: Vec::new() }).collect();
+    for group in groups {
+        if let Some(part) = parts.get_mut(part_of(&group)) {
+            part.groups.push(group);
+        }
+    }
+    parts.retain(|part| !part.groups.is_empty());
+    parts
+}
+
+/// Returns the index in [`PARTS`] for a case.
+fn part_of(group: &Group<'_>) -> usize {
+    let worst = group.lines.iter().filter_map(|line| line.verdict).max();
+    match worst {
+        Some(verdict) if verdict > Verdict::Pass => 0,
+        _ if group.lines.iter().any(|line| line.verdict.is_none()) => 3,
+        Some(Verdict::Pass) => 1,
+        _ => 2,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use weft_suites::clock;
-use weft_suites::model::{Score, Summary};
+use weft_suites::model::{RunInfo, Score, Summary};
 use weft_suites::store::{RunRecord, TargetRecord};
 
 use super::counts::{Count, counts, partial};
@@ -14,6 +14,8 @@ use super::{time, url};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunsPart<'a> {
     pub(crate) target: Option<&'a str>,
+    /// Only runs with this label, `KEY=VALUE`.
+    pub(crate) label: Option<&'a str>,
     pub(crate) before: Option<&'a str>,
     /// Whether there are older runs.
     pub(crate) is_more: bool,
@@ -41,6 +43,8 @@ pub(super) struct Line<'a> {
     /// The numbers of met requirements, by level.
     pub(super) score: String,
     pub(super) target_href: String,
+    /// The labels as `KEY=VALUE`, each with the address of the runs that have it.
+    pub(super) labels: Vec<(String, String)>,
     pub(super) exit_code: Option<u8>,
     /// Why the run is partial.
     pub(super) partial: Option<&'static str>,
@@ -60,8 +64,8 @@ pub(crate) fn runs(
         runs: records.iter().map(|record| line(record, scores.get(&record.info.id))).collect(),
         targets,
         shown,
-        newest: url::runs(shown.target, None),
-        older: last.map(|last| url::runs(shown.target, Some(&last.info.id))),
+        newest: url::runs(shown.target, shown.label, None),
+        older: last.map(|last| url::runs(shown.target, shown.label, Some(&last.info.id))),
     }
     .render()
 }
@@ -78,10 +82,17 @@ pub(super) fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a>
         failing: summary.as_ref().map(failing).unwrap_or_default(),
         score: score.map(ToString::to_string).unwrap_or_default(),
         target_href: url::target(&info.target.name),
+        labels: labels(info),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
         partial: partial(record),
         compare: None,
     }
+}
+
+/// Returns the labels of a run as `KEY=VALUE`, each with the address of the runs that have it.
+pub(super) fn labels(info: &RunInfo) -> Vec<(String, String)> {
+    let texts = info.labels.iter().map(|(name, value)| format!("{name}={value}"));
+    texts.map(|text| (text.clone(), url::runs(None, Some(&text), None))).collect()
 }
 
 fn failing(summary: &Summary) -> String {

@@ -11,9 +11,9 @@ pub(crate) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
-/// The list of runs.
-pub(super) fn runs(target: Option<&str>, before: Option<&str>) -> String {
-    let query = [("target", target), ("before", before)];
+/// The list of runs. `label` has the form `KEY=VALUE`.
+pub(super) fn runs(target: Option<&str>, label: Option<&str>, before: Option<&str>) -> String {
+    let query = [("target", target), ("label", label), ("before", before)];
     let query = query.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
     let query: Vec<String> = query.collect();
     if query.is_empty() { "/".to_owned() } else { format!("/?{}", query.join("&")) }

@@ -51,7 +51,7 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     let options = ExploreOptions {
         target: target.clone(),
         out: out.clone(),
-        seed: arguments.seed,
+        seed: arguments.seed(),
         time: arguments.explore.time,
         sessions: arguments.explore.sessions,
         connections: arguments.explore.connections,
@@ -76,7 +76,8 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     let seed = Some(exploration.seed);
     let filter = Filter::everything().tier(tier);
     let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
-    let report = play_by(options, arguments.schedule(), std::sync::Arc::new(terminal(arguments.verbose))).await?;
+    let sink = std::sync::Arc::new(terminal(arguments.verbose));
+    let report = play_by(arguments, options, arguments.schedule(), sink).await?;
     // Each of these failures was observed, even if its case has another verdict now.
     let is_error = report.summary.exit_code == ExitCode::HarnessError;
     Ok(if is_error { ExitCode::HarnessError } else { ExitCode::Unexpected }.code())

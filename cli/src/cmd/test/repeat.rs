@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use weft_suites::model::{CaseKey, ExitCode, Verdict};
 use weft_suites::store::Store;
-use weft_suites::{RunOptions, Schedule};
+use weft_suites::{RunOptions, Schedule, random_seed};
 
+use super::{Arguments, play_by};
 use crate::exit::{BadInput, print_line, reject};
+use crate::results::terminal;
 
 /// Returns the id and the seed of the run that `--rerun` repeats, and the cases that failed in this
 /// run. If a case was rerun later, the result of the rerun decides.
@@ -30,24 +32,29 @@ pub(super) struct Repetition {
     pub(super) most: Option<u32>,
     /// Whether to stop after the first run with an unexpected result.
     pub(super) until_fail: bool,
+    /// Whether each run has a new random seed.
+    pub(super) draws: bool,
 }
 
 /// Repeats the run, and prints the verdicts that change from run to run. Returns the worst exit
 /// code ([`rank`]).
 pub(super) async fn run(
-    options: RunOptions,
+    arguments: &Arguments,
+    mut options: RunOptions,
     schedule: Schedule,
     repetition: Repetition,
-    verbose: bool,
 ) -> anyhow::Result<ExitCode> {
     let mut seen: BTreeMap<CaseKey, BTreeSet<Verdict>> = BTreeMap::new();
     let mut worst = ExitCode::AsExpected;
     let mut count = 0;
     while repetition.most.is_none_or(|most| count < most) {
         count += 1;
+        if repetition.draws {
+            options.seed = Some(random_seed());
+        }
         print_line!("-- run {count}");
-        let report =
-            super::play_by(options.clone(), schedule.clone(), Arc::new(crate::results::terminal(verbose))).await?;
+        let sink = Arc::new(terminal(arguments.verbose));
+        let report = play_by(arguments, options.clone(), schedule.clone(), sink).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
         }

@@ -30,7 +30,7 @@ pub(super) struct Start {
     /// Which variants of the selected cases to run.
     #[serde(default)]
     pub(super) tier: Tier,
-    /// Seed of all random choices. If omitted, the server chooses a random seed.
+    /// Seed of all random choices. If omitted, the seed is 1.
     #[serde(default, deserialize_with = "integer")]
     #[schemars(range(max = 18_446_744_073_709_551_615_u64))]
     pub(super) seed: Option<u64>,

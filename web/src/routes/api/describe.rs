@@ -23,6 +23,12 @@ pub(super) fn document() -> Value {
     let case = parameter("case", "path", "The `path` of a case, with its slashes", &json!({"type": "string"}));
     let list = [
         parameter("target", "query", "Only runs against this target", &json!({"type": "string"})),
+        parameter(
+            "label",
+            "query",
+            "Only runs with this label, as KEY=VALUE",
+            &json!({"type": "string", "pattern": "="}),
+        ),
         parameter("before", "query", "Only runs older than the run with this id", &json!({"type": "string"})),
         parameter(
             "limit",

@@ -23,6 +23,7 @@ use super::extract::{Path, Query};
 use super::find::{find_case, find_run};
 use crate::app::App;
 use crate::failure::Failure;
+use crate::routes::runs::wanted_label;
 use crate::routes::store_available::require_store;
 use extract::Api;
 use failure::ApiFailure;
@@ -65,13 +66,19 @@ fn of_store(app: &App) -> Router<App> {
 #[derive(Debug, Deserialize)]
 struct RunsQuery {
     target: Option<String>,
+    label: Option<String>,
     before: Option<String>,
     limit: Option<usize>,
 }
 
 async fn runs(State(app): State<App>, Api(Query(query)): Api<Query<RunsQuery>>) -> Result<Json<Runs>, ApiFailure> {
     let limit = extract::count(query.limit, DEFAULT_RUNS, MAX_RUNS)?;
-    let page = RunsPage { target: query.target.as_deref(), before: query.before.as_deref(), limit: limit as u32 + 1 };
+    let page = RunsPage {
+        target: query.target.as_deref(),
+        label: query.label.as_deref().map(wanted_label).transpose()?,
+        before: query.before.as_deref(),
+        limit: limit as u32 + 1,
+    };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
     // The query reads one run more, to know whether there are older runs.
     let is_more = runs.len() > limit;
