@@ -9,7 +9,7 @@ plays the Initiator against --listen and the Responder against --connect.
 Limits: it shows that the bugs exist and the correct version holds; it is no
 conformance suite.
 
-Usage: selftest.py [--correct] [--role responder|initiator] [--bug NAME]
+Usage: selftest.py [--correct] [--role responder|initiator|new|new-initiator] [--bug NAME]
 """
 
 import argparse
@@ -1282,6 +1282,267 @@ def auto_mixed(s):
     p.echo(b"x")
 
 
+# ---- probes of the third set of bugs (--role new)
+
+def crc_for_none(s):
+    p = Peer(s, crc_on=False)
+    assert p.crc_on
+    p.echo(b"abc")
+
+
+def past_end(s):
+    p = Rping(s)
+    p.give(bytes(64))
+    u = p.tagged(0, p.sink, p.to + 60, b"12345")
+    p.raw(u)
+    p.terminate(1, 1, 1, u)
+
+
+def private_512(s):
+    Peer(s, private=bytes(512)).echo(b"x")
+
+
+def ord_after_small(s):
+    Peer(s, rev=2, enhanced=(2, 2)).echo(b"1")
+    p = Peer(s, rev=2, enhanced=(16, 16))
+    assert struct.unpack(">HH", p.private)[1] == 16, p.private
+
+
+def marker_in_front(s):
+    p = Peer(s, markers=True)
+    p.echo(octets(484))         # a marker, 508 octets with the CRC: the next FPDU begins at 512
+    p.echo(b"x")
+
+
+def pad_after_long(s):
+    p = Peer(s)
+    p.echo(b"\xff" * 100)
+    p.echo(b"x")
+
+
+def invalidated_write(s):
+    p = Rping(s)
+    p.give(b"data")
+    p.raw(p.tagged(0, p.sink, p.to, b"DA"))
+    p.send(struct.pack(">QII", 5, 6, 4), op=6, stag=p.sink)
+    assert p.to_buffer(0, 6, 5, 4) == b"DAta"
+    p.message()
+    u = p.tagged(0, p.sink, p.to, b"a")
+    p.raw(u)
+    p.terminate(1, 1, 0, u)
+
+
+def long_write(s):
+    p = Rping(s)
+    p.give(octets(4000))
+    p.take(4000, octets(4000))
+
+
+def terminate_msn(s):
+    p = Peer(s)
+    p.echo(b"1")
+    u = p.tagged(0, 1, 2, b"x")
+    p.raw(u)
+    p.terminate(1, 1, 0, u)
+
+
+def answer_then_terminate(s):
+    p = Peer(s)
+    p.echo(b"first")
+    u = p.tagged(0, 1, 2, b"x")
+    p.raw(p.untagged(0, 3, b"one"), u)
+    assert p.message() == b"one"
+    p.terminate(1, 1, 0, u)
+
+
+def fin_inside(s):
+    p = Peer(s)
+    p.echo(b"1")
+    p.s.sendall(p.fpdu(p.untagged(0, 3, b"abcd"))[:10])
+    p.s.shutdown(socket.SHUT_WR)
+    p.end()
+
+
+def nine_open(s):
+    peers = [Peer(s) for _ in range(9)]
+    for p in peers:
+        p.echo(b"a")
+    for p in peers:
+        p.echo(b"b")
+
+
+def old_segment(s):
+    p = Peer(s)
+    p.raw(p.untagged(0, 3, b"abc", 0, False))
+    time.sleep(1.3)
+    p.raw(p.untagged(0, 3, b"def", 3))
+    assert p.message() == b"abcdef"
+
+
+def small_after_big(s):
+    """Ten large answers wait; 40 different small Sends arrive together after them."""
+    p = Peer(s, timeout=60, rcvbuf=4096)
+    data = octets(1 << 20)
+    for _ in range(10):
+        p.send(data, 60000)
+    texts = [b"%03d" % i * 30 for i in range(40)]
+    p.raw(*[p.untagged(0, 3, text) for text in texts])
+    for _ in range(10):
+        assert p.message() == data
+    for text in texts:
+        assert p.message() == text
+
+
+def two_sinks_at_once(s):
+    p = Peer(s)
+    p.raw(p.read_req(0, 0, 0, 3), p.read_req(0, 0, 0, 4))
+    for stag in (3, 4):
+        p.to_buffer(2, stag, 0, 0)
+
+
+def read_during_read(s):
+    p = Rping(s)
+    p.announce(77, 0x1000, 4)
+    sink, to, *_ = struct.unpack(">IQIIQ", p.message(1, 1))
+    p.raw(p.read_req(0, 0, 0, 9))
+    p.to_buffer(2, 9, 0, 0)
+    p.raw(p.tagged(2, sink, to, b"data"))
+    assert p.message() == bytes(16)
+
+
+def solicited_33(s):
+    p = Peer(s)
+    for i in range(33):
+        p.send(b"%d" % i, op=5)
+        assert p.message() == b"%d" % i
+
+
+def one_does_not_read(s):
+    p, q = Peer(s, timeout=60, rcvbuf=4096), Peer(s)
+    q.echo(b"1")
+    data = octets(1 << 20)
+    for _ in range(12):
+        p.send(data, 60000)
+    time.sleep(1)
+    q.echo(b"2")
+
+
+def slow_then_all(s):
+    p = Peer(s, timeout=20, rcvbuf=4096)
+    data = octets(1 << 20)
+    for _ in range(12):
+        p.send(data, 60000)
+    time.sleep(3)
+    for _ in range(12):
+        assert p.message() == data
+
+
+# ---- one probe for each bug of the second set of the Initiator (--role new-initiator)
+
+def private_300(c):
+    c.start(private=octets(300)).greeted().echo(b"x")
+
+
+def odd_segments(c):
+    p = c.start()
+    p.round(41)
+    p.round()                           # comes only if the data of the first round were equal
+
+
+def send_before_answer(c):
+    p = c.start(rev=2, enhanced=(0x8004, 0x4004))
+    sink, to, *_ = struct.unpack(">IQIIQ", p.message(1, 1))
+    p.send(b"early")
+    assert p.message() == b"early"
+    p.raw(p.tagged(2, sink, to))
+    p.echo(b"later")
+
+
+def rtr_with_crc(c):
+    p = c.start(rev=2, enhanced=(0xC004, 0x8004), crc_on=False)
+    assert p.crc_on and p.recv() == p.tagged(0, 0, 0)
+
+
+def marked_start(c):
+    p = c.start().greeted()
+    p.echo(octets(484))                 # the next FPDU begins at 512
+    p.echo(b"x")
+
+
+def marked_after_rst(c):
+    p = c.start(markers=True).greeted()
+    p.echo(octets(100))
+    p.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    p.s.close()
+    c.start(markers=True).greeted().echo(octets(1000))
+
+
+def request_after_reject(c):
+    c.start(reject=True).closed()
+    p = c.accept()
+    assert p.flags == 0x40, p.flags
+
+
+def fin_in_send(c):
+    p = c.start().greeted()
+    p.raw(p.untagged(0, 3, b"abc", 0, False))
+    p.finish()
+
+
+def three_rounds(c):
+    p = c.start()
+    for _ in range(3):
+        p.round()
+    p.end()
+
+
+def later_msn(c):
+    p = c.start().greeted()
+    u = p.untagged(0, 3, b"def", 3, msn=7)
+    p.raw(p.untagged(0, 3, b"abc", 0, False), u)
+    p.terminate(1, 2, 3, u)
+
+
+def two_faults(c):
+    p = c.start().greeted()
+    u = p.untagged(0, 3, b"a", msn=9)
+    p.raw(u, p.tagged(0, 1, 2, b"x"))
+    p.terminate(1, 2, 3, u)
+
+
+def rtr_after_pieces(c):
+    p = c.start(rev=2, enhanced=(0xC004, 0x8004), pieces=(20,), pause=0.1)
+    assert p.recv() == p.tagged(0, 0, 0)
+    p.greeted()
+
+
+def after_five_seconds(c):
+    p = c.start().greeted()
+    time.sleep(5)
+    p.echo(b"later")
+
+
+def twelve_reads(c):
+    p = c.start().greeted()
+    p.raw(*[p.read_req(0, 0, 0, i) for i in range(12)])
+    for i in range(12):
+        p.to_buffer(2, i, 0, 0)
+
+
+def fault_after_much(c):
+    p = c.start().greeted()
+    p.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    p.s.settimeout(60)
+    data = octets(1 << 20)
+    for _ in range(12):
+        p.send(data, 60000)
+    u = p.tagged(0, 1, 2, b"x")
+    p.raw(u)
+    for _ in range(12):
+        assert p.message() == data
+    p.terminate(1, 1, 0, u)
+
+
 RPING = ("rping", "--size", "4000")
 GENERAL = [(sizes, ("echo",)), (sizes, ("echo", "--no-crc")), (big, ("echo",)),
            (parallel, ("echo",)), (tcp_cuts, ("echo",)), (setups, ("echo",)), (faults, ("echo",)),
@@ -1318,6 +1579,17 @@ PROBES.update({
     "rst-flush": (rst_while_sending,), "fin-no-crc": (fin_before_crc,),
     "rev-sticky": (plain_after_enhanced,), "auto-mixed": (auto_mixed,),
 })
+NEW_PROBES = {
+    "crc-tx-c0": (crc_for_none,), "bounds-round": (past_end, ("rping",)), "pd-512": (private_512,),
+    "ord-sticky": (ord_after_small,), "marker-lead-crc": (marker_in_front,), "pad-stale": (pad_after_long,),
+    "crc-not-last": (bad_crc(lambda p: p.untagged(0, 3, b"ab", 0, False)),),
+    "write-tail-late": (long_write, RPING), "stag-cache": (invalidated_write, ("rping",)),
+    "term-send-msn": (terminate_msn,), "term-overtakes": (answer_then_terminate,),
+    "fin-half-fpdu": (fin_inside,), "ctx-cache-8": (nine_open,), "age-reassembly": (old_segment,),
+    "tx-recycle": (small_after_big,), "read-sink-stale": (two_sinks_at_once,),
+    "read-crossed": (read_during_read, ("rping",)), "se-leak-32": (solicited_33,),
+    "hol-block": (one_does_not_read,), "lost-wakeup": (slow_then_all,),
+}
 
 
 RPING_CLIENT = ("rping", "--size", "4000")
@@ -1346,6 +1618,16 @@ CONNECT_PROBES = {
     "setup-lock": (one_waits, ("echo", "--connections", "2")), "reply-split": (cut_private,),
     "early-fpdu": (slow_private,), "request-again": (slow_reply,),
 }
+NEW_CONNECT_PROBES = {
+    "pd-8bit": (private_300,), "write-odd-seg": (odd_segments, RPING_CLIENT),
+    "rtr-read-hold": (send_before_answer, ENHANCED), "rtr-crc": (rtr_with_crc, ENHANCED),
+    "crc-own-only": (first_crc, ("echo", "--no-crc")),
+    "marker-rx-start": (marked_start, ("echo", "--markers")), "marker-pos-rst": (marked_after_rst,),
+    "request-dirty": (request_after_reject,), "fin-in-send": (fin_in_send,),
+    "read-stale-tail": (three_rounds, RPING_CLIENT), "msn-later-seg": (later_msn,),
+    "term-last-error": (two_faults,), "rtr-late": (rtr_after_pieces, (*ENHANCED, "--greeting", "4")),
+    "setup-timer": (after_five_seconds,), "read-ring-8": (twelve_reads,), "term-cuts": (fault_after_much,),
+}
 
 
 def run(probe, how, bug=None, kind=Server):
@@ -1367,12 +1649,15 @@ def listed(role):
 def main():
     parser = argparse.ArgumentParser(description="Self-test of endpoint.py")
     parser.add_argument("--correct", action="store_true", help="no bugs, only the correct endpoint")
-    parser.add_argument("--role", choices=["responder", "initiator"], help="one role of the endpoint")
+    parser.add_argument("--role", choices=["responder", "initiator", "new", "new-initiator"],
+                        help="only the bugs of one role; new and new-initiator have no general checks")
     parser.add_argument("--bug", help="one probe only")
     opts = parser.parse_args()
     failed = 0
     for role, general, probes, kind in (("responder", GENERAL, PROBES, Server),
-                                        ("initiator", CONNECT_GENERAL, CONNECT_PROBES, Client)):
+                                        ("initiator", CONNECT_GENERAL, CONNECT_PROBES, Client),
+                                        ("new", [], NEW_PROBES, Server),
+                                        ("new-initiator", [], NEW_CONNECT_PROBES, Client)):
         if opts.role in (None, role):
             assert set(probes) == listed(role)
             failed += play(opts, [] if opts.bug else general, probes, kind)

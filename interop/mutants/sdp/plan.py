@@ -3,6 +3,8 @@
 import general as checks
 import probes
 import probes_load
+import probes_second as second
+import probes_third as third
 
 MIXED = "--sinkavail 20000 --sendsm-below 9000 --chrcvbuf 3000,50000"
 GENERAL = [
@@ -65,3 +67,51 @@ PROBES = {
     "srcavail-16": (probes_load.many_srcs, "sink --bufs 64"),
     "ord-each": (probes_load.depth, "sink"),
 }
+
+# The second set.
+PROBES.update({
+    "last-credit": (second.one_credit, "sink --sinkavail 20000"),
+    "update-empty": (second.empty_data, "sink"),
+    "ctl-overflow": (second.ten_waiting, "sink"),
+    "desired-late": (second.desired, "echo"),
+    "bcopy-64k": (second.long_message, "echo --rcvsz 80000"),
+    "compl-sum": (second.two_slices, "sink --no-crc"),
+    "sendsm-slot": (second.three_small, "source --mode combined --chunk 10000"),
+    "wrcompl-len": (second.part_of_sink, "echo --mode pipelined"),
+    "stale-payload": (second.stale_with_payload, "echo --mode pipelined"),
+    "cancel-reads-on": (second.no_more_reads, "sink"),
+    "sink-cancel-first": (second.both_cancelled, "echo --mode pipelined"),
+    "buffered-early": (second.buffered_waits, "source --chunk 10000 --cancel-after 60"),
+    "potential-reset": (second.count_goes_on, "echo"),
+    "resize-waits": (second.bufs_at_resize, "echo"),
+    "resize-base": (second.down_and_up, "echo"),
+    "oob-overtakes": (second.oob_after_src, "echo"),
+    "oob-coalesce": (second.two_oob, "echo"),
+    "abort-late": (second.abort_after_close, "source --zcopy 0"),
+    "halfclose-update": (second.update_after_close, "source --count 10"),
+    "shared-bounce": (second.reads_cross, "echo"),
+})
+
+# The third set.
+PROBES.update({
+    "bufs-held": (third.bufs_of_waiting, "echo --cancel-after 60"),
+    "ctl-burst": (third.one_of_five, "sink"),
+    "tail-octet": (third.plus_one, "echo"),
+    "resize-recycle": (checks.resize_up, "echo"),
+    "resize-sinkavail": (third.no_small_sinks, "sink --sinkavail 20000 --ack-now"),
+    "cancel-ack-stuck": (probes.cancel_ack, "echo"),
+    "susp-mseq": (checks.suspend_idle, "echo"),
+    "cancel-cross-sendsm": (third.sendsm_crosses_cancel, "source --mode pipelined --chunk 10000 --cancel-after 1"),
+    "oob-ctl-lost": (checks.oob, "echo"),
+    "trans-overtakes": (third.small_after_src, "echo --sinkavail 20000 --sink-count 1"),
+    "potential-trans": (third.sink_after_transaction, "echo --mode pipelined --sinkavail 20000 --sink-count 1"),
+    "cross-reads": (third.src_crosses_sink, "sink --sinkavail 20000 --sink-count 1"),
+    "sendsm-overlap": (checks.small_by_sink, "echo --sendsm-below 5000"),
+    "sink-cancel-invalid": (third.write_crosses_cancel, "sink --sinkavail 20000 --sink-count 1 --sink-cancel-after 0.3"),
+    "sink-one-buffer": (third.two_written, "echo --sinkavail 20000"),
+    "mode-src-over": (third.none_until_done, "source --chunk 10000 --cancel-after 60"),
+    "halfclose-timer": (third.sends_on, "source --count 10"),
+    "resize-shared": (third.after_decrease, "echo"),
+    "ird-half": (third.nine_reads, "source --chunk 10000"),
+    "adverts-own": (third.three_adverts, "source --mode pipelined --chunk 10000"),
+})
