@@ -10,12 +10,14 @@
 //! violations on this connection are then caused by the network, too.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use serde::Serialize;
 use weft_core::requirement::Severity;
 use weft_dissector::FrameNumber;
 
 use crate::fault::{Fault, FaultKind};
+use crate::fault_index::{Endpoints, FaultIndex};
 use crate::side::{PerSide, Side};
 use crate::tap::{CorruptedUnit, End, Flow, Observed, Violation};
 
@@ -66,8 +68,11 @@ pub enum Outcome {
     /// The corrupted byte hides where its FPDU ends, for example because it is in `ULPDU_Length`.
     /// The receiver waits for more bytes, or finds a wrong CRC.
     FramingLost,
+    /// The receiver already had the byte, so its TCP dropped the corrupted byte. The segment was a
+    /// superfluous retransmission.
+    AlreadyReceived,
     /// The receiver got the corrupted byte neither in an FPDU nor in a start-up frame. For example,
-    /// the connection has no FPDUs, or the receiver already had the byte.
+    /// the connection has no FPDUs.
     OutsideIwarp,
     /// The CRC was correct in spite of the corrupted byte.
     UndetectedByCrc,
@@ -84,6 +89,7 @@ impl Outcome {
             Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
             Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have no CRC",
             Outcome::FramingLost => "the change hides where the FPDU ends",
+            Outcome::AlreadyReceived => "the receiver already had the changed byte",
             Outcome::OutsideIwarp => "the receiver got the changed byte in no FPDU and no start-up frame",
             Outcome::UndetectedByCrc => "the CRC is correct in spite of the change",
         }
@@ -141,6 +147,7 @@ impl Attribution {
             let receiver_end = end.filter(|(frame, end)| is_reaction(*frame, *end)).map(|(_, end)| *end);
             let outcome = match (fault.kind, corruption.map(|corruption| corruption.unit)) {
                 (FaultKind::Corrupt { .. }, None | Some(CorruptedUnit::Other)) => Outcome::OutsideIwarp,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::Repeated)) => Outcome::AlreadyReceived,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::BrokenFraming)) => Outcome::FramingLost,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::DetectableFpdu)) if receiver_end.is_some() => {
                     Outcome::DetectedByCrc
@@ -156,10 +163,11 @@ impl Attribution {
         let judged: Vec<Judged> = faults.iter().map(judge).collect();
         let mut network: Vec<Attributed> =
             Side::BOTH.into_iter().flat_map(|tap| network_violations(tap, observed, faults)).collect();
+        let misleading = misleading(&judged);
         let violations = PerSide::new(|side| {
             let mut own = own_violations(side, &observed[side]);
             let is_misled = |violation: &mut Attributed| {
-                violation.fault = misled_by(violation, &judged);
+                violation.fault = misled_by(violation, &misleading);
                 violation.fault.is_some()
             };
             network.extend(own.extract_if(.., is_misled));
@@ -172,6 +180,14 @@ impl Attribution {
     #[must_use]
     pub fn has_violations(&self) -> bool {
         Side::BOTH.iter().any(|side| self.violations[*side].iter().any(|violation| violation.severity != "note"))
+    }
+
+    /// The fault with this number.
+    #[must_use]
+    pub fn fault(&self, number: u32) -> Option<&Judged> {
+        // The faults are in the order of their numbers.
+        let index = self.faults.binary_search_by_key(&number, |judged| judged.fault.number).ok()?;
+        self.faults.get(index)
     }
 
     /// Number of faults with each outcome.
@@ -199,33 +215,48 @@ fn network_violations(tap: Side, observed: &PerSide<Observed>, faults: &[Fault])
         .collect();
     let others = observed[tap].violations.iter().filter(|violation| violation.subject == sender);
     let made = others.filter(|violation| !own.contains(&(violation.flow, violation.requirement)));
-    made.map(|violation| attributed(violation, tap, cause(violation, tap, faults))).collect()
+    let causes = causes(tap, faults);
+    made.map(|violation| attributed(violation, tap, cause(violation, &causes))).collect()
+}
+
+/// The corrupted bytes that no CRC could detect, by sender, receiver, and the frame that the
+/// receiver got. The index chooses the first of these faults.
+fn misleading(faults: &[Judged]) -> FaultIndex {
+    use Outcome::{UndetectableInStartup, UndetectableWithoutCrc, UndetectedByCrc};
+    let misleads =
+        |judged: &&Judged| matches!(judged.outcome, UndetectableInStartup | UndetectableWithoutCrc | UndetectedByCrc);
+    let place = |Judged { fault, .. }: &Judged| Some(((fault.src, fault.dst), fault.received?, fault.number));
+    FaultIndex::new(faults.iter().filter(misleads).filter_map(place), u32::min)
 }
 
 /// The number of the first fault that may have misled the side: the side received a corrupted byte
 /// before its violation, and no CRC could detect it.
-fn misled_by(violation: &Attributed, faults: &[Judged]) -> Option<u32> {
-    use Outcome::{UndetectableInStartup, UndetectableWithoutCrc, UndetectedByCrc};
+fn misled_by(violation: &Attributed, misleading: &FaultIndex) -> Option<u32> {
     let Flow { sender, receiver, .. } = violation.flow;
-    let misleads = |judged: &&Judged| {
-        matches!(judged.outcome, UndetectableInStartup | UndetectableWithoutCrc | UndetectedByCrc)
-            && (judged.fault.src, judged.fault.dst) == (receiver, sender)
-            && judged.fault.received.is_some_and(|received| received < violation.frame)
+    misleading.before((receiver, sender), violation.frame)
+}
+
+/// All faults, by connection, and by the frame in the capture of `tap`. The index chooses the last
+/// fault.
+fn causes(tap: Side, faults: &[Fault]) -> FaultIndex {
+    let place = |fault: &Fault| {
+        // Each tap numbers its own frames. If the side of `tap` sent the segment, the number is
+        // `sent`, otherwise `received`.
+        let frame = if fault.from == tap { Some(fault.sent) } else { fault.received };
+        Some((connection(fault.src, fault.dst), frame?, fault.number))
     };
-    faults.iter().find(misleads).map(|judged| judged.fault.number)
+    FaultIndex::new(faults.iter().filter_map(place), u32::max)
 }
 
 /// The number of the last fault in a segment of the connection, before the violation.
-fn cause(violation: &Violation, tap: Side, faults: &[Fault]) -> Option<u32> {
+fn cause(violation: &Violation, causes: &FaultIndex) -> Option<u32> {
     let Flow { sender, receiver, .. } = violation.flow;
-    let is_before = |fault: &Fault| {
-        // Each tap numbers its own frames, so use the number of the fault's frame in the capture of
-        // `tap`. If the side of `tap` sent the segment, the number is `sent`, otherwise `received`.
-        let frame = if fault.from == tap { Some(fault.sent) } else { fault.received };
-        frame.is_some_and(|frame| frame <= violation.frame)
-    };
-    let touches = |fault: &Fault| [(sender, receiver), (receiver, sender)].contains(&(fault.src, fault.dst));
-    faults.iter().rev().find(|fault| touches(fault) && is_before(fault)).map(|fault| fault.number)
+    causes.before(connection(sender, receiver), violation.frame.later(1))
+}
+
+/// The endpoints of a connection, in an order that does not depend on the direction.
+fn connection(one: SocketAddr, other: SocketAddr) -> Endpoints {
+    (one.min(other), one.max(other))
 }
 
 fn attributed(violation: &Violation, tap: Side, fault: Option<u32>) -> Attributed {
@@ -251,6 +282,7 @@ fn attributed(violation: &Violation, tap: Side, fault: Option<u32>) -> Attribute
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tap::Corruption;
 
     /// A byte of the segment from A to B is corrupted. B receives it in frame 5.
     fn judged(outcome: Outcome) -> Judged {
@@ -287,9 +319,46 @@ mod tests {
 
     #[test]
     fn only_an_undetectable_byte_misleads_and_only_later_violations() {
-        let undetectable = [judged(Outcome::UndetectableWithoutCrc)];
+        let undetectable = misleading(&[judged(Outcome::UndetectableWithoutCrc)]);
         assert_eq!(misled_by(&of_b(6), &undetectable), Some(1));
         assert_eq!(misled_by(&of_b(5), &undetectable), None);
-        assert_eq!(misled_by(&of_b(6), &[judged(Outcome::DetectedByCrc)]), None);
+        for harmless in [Outcome::DetectedByCrc, Outcome::AlreadyReceived] {
+            assert_eq!(misled_by(&of_b(6), &misleading(&[judged(harmless)])), None);
+        }
+    }
+
+    /// Tap B has the fault in frame 5, and tap A has the segment in frame 4.
+    #[test]
+    fn the_cause_is_the_last_fault_before_the_violation() {
+        let of_frame = |frame: u64| Violation {
+            subject: Side::A,
+            flow: Flow { sender: "127.0.0.1:1".parse().unwrap(), receiver: "127.0.0.1:2".parse().unwrap(), earlier: 0 },
+            requirement: weft_core::requirement!("DDP-4.2-5"),
+            severity: Severity::Error,
+            frame: FrameNumber::NONE.later(frame),
+            count: 1,
+            expected: String::new(),
+            found: String::new(),
+        };
+        let faults = [judged(Outcome::LeftToTcp).fault, Fault { number: 2, ..judged(Outcome::LeftToTcp).fault }];
+        let [at_a, at_b] = [Side::A, Side::B].map(|tap| causes(tap, &faults));
+        assert_eq!([3, 4].map(|frame| cause(&of_frame(frame), &at_a)), [None, Some(2)]);
+        assert_eq!([4, 5].map(|frame| cause(&of_frame(frame), &at_b)), [None, Some(2)]);
+        let lost = [Fault { received: None, ..judged(Outcome::LeftToTcp).fault }];
+        assert_eq!(cause(&of_frame(9), &causes(Side::B, &lost)), None);
+    }
+
+    #[test]
+    fn a_corrupted_byte_that_the_receiver_already_had_has_its_own_outcome() {
+        let fault = judged(Outcome::LeftToTcp).fault;
+        let of_unit = |unit| {
+            let corruption = Corruption { fault: 1, frame: FrameNumber::NONE.later(5), flow: None, unit };
+            let at_b = Observed { corruptions: vec![corruption], ..Observed::default() };
+            let observed = PerSide { a: Observed::default(), b: at_b };
+            let attribution = Attribution::new(&observed, std::slice::from_ref(&fault));
+            attribution.fault(1).map(|judged| judged.outcome)
+        };
+        assert_eq!(of_unit(CorruptedUnit::Repeated), Some(Outcome::AlreadyReceived));
+        assert_eq!(of_unit(CorruptedUnit::Other), Some(Outcome::OutsideIwarp));
     }
 }

@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | [`impairments`] | the settings of the impairments |
 //! | [`fault`] | the record of the injected faults |
+//! | `fault_index` | finds the fault that caused a violation |
 //! | [`bridge`] | the bridge, which impairs frames |
 //! | [`aim`] | the parts of FPDUs, so that a fault can aim at one of them |
 //! | [`frame`] | the TCP segment in an Ethernet frame |
@@ -28,6 +29,7 @@ pub mod attribution;
 pub mod bridge;
 pub mod driver;
 pub mod fault;
+mod fault_index;
 pub mod frame;
 pub mod impairments;
 pub mod run;

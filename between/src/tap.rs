@@ -4,7 +4,10 @@
 //! received, after the impairment. The monitor of the tap therefore judges the traffic as this side
 //! sent and received it. `attribution` compares the findings of both taps.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod received;
+mod watched;
+
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
@@ -12,27 +15,25 @@ use serde::Serialize;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_core::wire::rdmap::Opcode;
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::output::pcapng;
 use weft_dissector::output::pcapng::{PacketBlock, PacketDirection};
 use weft_dissector::output::senders::Senders;
 use weft_dissector::parse::{CrcStatus, Fpdu, Kind};
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, FrameNumber, Location, Packet, Sink, StreamId, TransportKind};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink, StreamId, TransportKind};
 
 use crate::aim::{self, PartInFrame};
 use crate::bridge::FaultInFrame;
 use crate::side::Side;
+use watched::WatchedBytes;
 
-/// The link type of Ethernet.
-pub const LINKTYPE_ETHERNET: u16 = 1;
 /// Maximum number of different findings of one tap. A finding is different if its connection, its
 /// direction or its requirement is different.
 const MAX_FINDINGS: usize = 10_000;
 /// Maximum number of connections with stored addresses.
 const MAX_CONNECTIONS: usize = 65_536;
-/// Maximum number of corrupted bytes that wait for their unit.
-const MAX_WATCHED: usize = 4096;
 
 /// A direction of a connection, with the same value in both taps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -81,7 +82,10 @@ pub enum CorruptedUnit {
     /// Bytes in which no complete FPDU was found, although the connection uses FPDUs. The change
     /// hides where the FPDU ends.
     BrokenFraming,
-    /// Bytes of a connection without FPDUs, or bytes that the receiver already had.
+    /// No unit, because the receiver already had the byte. The segment was a superfluous
+    /// retransmission.
+    Repeated,
+    /// Bytes of a connection without FPDUs.
     Other,
 }
 
@@ -130,14 +134,6 @@ pub struct Observed {
     pub remarks: Vec<String>,
 }
 
-/// A corrupted byte whose unit was not delivered yet.
-#[derive(Debug)]
-struct Watched {
-    fault: u32,
-    frame: FrameNumber,
-    offset: u32,
-}
-
 /// Receives the results of the dissector.
 #[derive(Debug, Default)]
 struct Observer {
@@ -156,7 +152,7 @@ struct Observer {
     connections: BTreeMap<StreamId, Flow>,
     pairs: HashMap<(SocketAddr, SocketAddr), u32>,
     found: BTreeMap<(Side, Flow, RequirementId), Violation>,
-    watched: VecDeque<Watched>,
+    watched: WatchedBytes,
     observed: Observed,
 }
 
@@ -212,17 +208,10 @@ impl Observer {
             // bytes in all other units, the result is determined at the end of the capture.
             _ => return,
         };
-        let locations = unit.parsed.locate(0..len);
-        let covers = |watched: &Watched| locations.iter().any(|location| contains(location, watched));
         let flow = unit.parsed.stream.and_then(|stream| self.flow(stream, unit.parsed.direction));
-        let corruptions = &mut self.observed.corruptions;
-        self.watched.retain(|watched| {
-            let is_covered = covers(watched);
-            if is_covered {
-                corruptions.push(Corruption { fault: watched.fault, frame: watched.frame, flow, unit: kind });
-            }
-            !is_covered
-        });
+        for location in unit.parsed.locate(0..len) {
+            self.watched.unit_at(&location, flow, kind);
+        }
     }
 }
 
@@ -233,12 +222,6 @@ fn of_crc(fpdu: &Fpdu<'_>) -> CorruptedUnit {
         CrcStatus::Unchecked | CrcStatus::Absent => CorruptedUnit::UndetectableFpdu,
         CrcStatus::Truncated => CorruptedUnit::BrokenFraming,
     }
-}
-
-fn contains(location: &Location, watched: &Watched) -> bool {
-    let Some(start) = location.offset else { return false };
-    let end = u64::from(start) + location.len;
-    location.frame == watched.frame && start <= watched.offset && u64::from(watched.offset) < end
 }
 
 impl Sink for Observer {
@@ -298,6 +281,7 @@ impl Sink for Observer {
 
     fn packet(&mut self, packet: &Packet) {
         self.senders.packet(packet);
+        self.watched.packet(packet);
         match packet.transport {
             TransportKind::Tcp { stream, fin, rst, .. } => {
                 self.connection(stream, packet);
@@ -336,7 +320,7 @@ impl<W: Write> Tap<W> {
         let make = |output| {
             let comment = format!("frames that side {side} sent, and frames that it received after the impairments");
             let mut writer = pcapng::Writer::new(output, Some(&comment))?;
-            let interface = pcapng::Interface { link_type: LINKTYPE_ETHERNET, name: Some(name), ..Default::default() };
+            let interface = pcapng::Interface { link_type: ETHERNET, name: Some(name), ..Default::default() };
             let interface = writer.interface(&interface)?;
             io::Result::Ok(Capture { writer, interface, side })
         };
@@ -376,19 +360,14 @@ impl<W: Write> Tap<W> {
         let number = self.frames.later(1);
         self.frames = number;
         for fault in faults {
-            if let Some(offset) = fault.offset
-                && self.observer.watched.len() < MAX_WATCHED
-            {
-                let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-                self.observer.watched.push_back(Watched { fault: fault.number, frame: number, offset });
-            }
+            self.observer.watched.watch(number, octets, *fault);
         }
         let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         (self.observer.from, self.observer.frame) = (Some(from), number);
         if let Some(parts) = &mut self.observer.parts {
             parts.clear();
         }
-        let frame = Frame { number, time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+        let frame = Frame { number, time, interface: 0, link_type: ETHERNET, octets, wire_len };
         self.dissector.frame(&frame, &mut self.observer);
         if let Some(Capture { writer, interface, side }) = &mut self.capture {
             // The capture is taken at the side's interface of the bridge, so a frame that the side
@@ -411,12 +390,7 @@ impl<W: Write> Tap<W> {
             writer.finish()?;
         }
         let Observer { mut observed, found, watched, .. } = self.observer;
-        observed.corruptions.extend(watched.into_iter().map(|Watched { fault, frame, .. }| Corruption {
-            fault,
-            frame,
-            flow: None,
-            unit: CorruptedUnit::Other,
-        }));
+        observed.corruptions = watched.finish();
         observed.violations = found.into_values().collect();
         observed.violations.sort_by_key(|violation| violation.frame);
         observed.remarks = self.dissector.remarks();

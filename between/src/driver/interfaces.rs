@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use weft_capture::{Live, Next, OpenError, Settings};
+use weft_dissector::link_type::ETHERNET;
 
 use crate::driver::{now, wait_time};
 use crate::run::Run;
 use crate::side::{PerSide, Side};
-use crate::tap::LINKTYPE_ETHERNET;
 
 /// Longest time between two checks of the stop flag.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -63,7 +63,7 @@ impl Interfaces {
             let settings =
                 Settings { batch: Duration::ZERO, is_inbound_only: true, is_immediate: true, ..Settings::new(name) };
             let live = Live::open(&settings)?;
-            if live.link_type() == LINKTYPE_ETHERNET {
+            if live.link_type() == ETHERNET {
                 return Ok(live);
             }
             let why = format!("its frames have link type {}, but a bridge needs Ethernet frames", live.link_type());
