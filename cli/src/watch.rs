@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, PacketDirection, Writer};
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::{finding_lines, unit_line};
@@ -22,8 +23,6 @@ use weft_suites::evidence::{Frame, Framer};
 use crate::exit::{BadInput, note, unwritable};
 use crate::lock::locked;
 use crate::signals;
-
-const LINKTYPE_ETHERNET: u16 = 1;
 
 /// Which traffic to print and to save.
 #[derive(Debug, clap::Args)]
@@ -90,7 +89,7 @@ impl WatchArguments {
                 let description = "Made from the bytes that this side sent and received. Headers, segment boundaries \
                                    and acknowledgements are synthetic.";
                 writer.interface(&Interface {
-                    link_type: LINKTYPE_ETHERNET,
+                    link_type: ETHERNET,
                     name: Some("weft"),
                     description: Some(description),
                     ..Interface::default()
@@ -145,10 +144,7 @@ impl State {
         let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
         let time = self.origin.saturating_add(frame.at_ns);
         if let Some((dissector, printer)) = &mut self.trace {
-            dissector.frame(
-                &Captured { number, time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len },
-                printer,
-            );
+            dissector.frame(&Captured { number, time, interface: 0, link_type: ETHERNET, octets, wire_len }, printer);
         }
         if let Some(writer) = &mut self.capture {
             let direction = Some(if frame.from_tester { PacketDirection::Outbound } else { PacketDirection::Inbound });

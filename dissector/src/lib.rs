@@ -10,7 +10,7 @@
 //!
 //! | module | purpose |
 //! | --- | --- |
-//! | [`source`] | reads frames from a capture |
+//! | [`source`], [`mod@link_type`] | reads frames from a capture; the link types of frames |
 //! | `link`, `ip`, `tcp` | extract the bytes of each direction of a connection from the frames |
 //! | `framing` | splits these bytes into start-up frames, FPDUs and other bytes |
 //! | [`parse`] | the protocol units that framing produces, for example start-up frames and FPDUs |
@@ -50,6 +50,7 @@ pub mod grammar;
 mod ip;
 mod joined;
 mod link;
+pub mod link_type;
 mod location;
 mod monitor;
 pub mod output;

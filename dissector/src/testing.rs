@@ -1,6 +1,7 @@
 //! Synthetic captures for tests. A capture has one TCP connection over Ethernet and IPv4. The
 //! capture has the segments in the order in which they are sent, unless a test changes the order.
 
+mod sack;
 pub(crate) mod sdp;
 
 use etherparse::PacketBuilder;
@@ -11,6 +12,7 @@ use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
 use crate::frame_number::FrameNumber;
+use crate::link_type::ETHERNET;
 use crate::source::Frame;
 use crate::unit::Unit;
 use crate::{Dissector, Sink};
@@ -469,7 +471,7 @@ impl Wire {
         for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let octets = &octets[..octets.len().min(self.snap_length)];
-            let frame = Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len };
+            let frame = Frame { number, time: *time, interface: 0, link_type: ETHERNET, octets, wire_len };
             dissector.frame(&frame, sink);
             look(&dissector);
         }

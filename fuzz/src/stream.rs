@@ -2,6 +2,7 @@
 
 use etherparse::PacketBuilder;
 use weft_core::wire::mpa::{Framing, fpdu};
+use weft_dissector::link_type::RAW_IP;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
@@ -92,7 +93,7 @@ impl Wire {
             number: self.frames.into(),
             time: self.frames,
             interface: 0,
-            link_type: 101,
+            link_type: RAW_IP,
             octets: captured,
             wire_len,
         };

@@ -179,7 +179,7 @@ local function drive_session(t)
     local c = connection(number)
     judge_shut(c)
     shared.end_hold(t, c)
-    -- A program that receives the DisConn during a `wait` does not execute the later commands.
+    -- The DisConn does not end a `wait`. So let the program execute all commands first.
     if not c.is_shut and not c.socket:ended() then settle(c) end
     local was_open = not c.socket:ended()
     c.socket:shut()

@@ -477,8 +477,7 @@ fn print_violation(violation: &Attributed, attribution: &weft_between::Attributi
     );
     print_line!("          expected: {expected}");
     print_line!("          found:    {found}");
-    let kind = fault.and_then(|number| attribution.faults.iter().find(|judged| judged.fault.number == number));
-    if let Some(judged) = kind {
+    if let Some(judged) = fault.and_then(|number| attribution.fault(number)) {
         print_line!("          last fault before: {} ({})", judged.fault.number, judged.fault.kind.name());
     }
 }

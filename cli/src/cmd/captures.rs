@@ -8,12 +8,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use weft_dissector::source::{CAPTURE_EXTENSIONS, is_capture_name};
+
 use crate::exit::{self, BadInput, USAGE, VerdictOutput};
 use crate::input::{Input, LiveArguments};
-
-/// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after one of
-/// these extensions.
-const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
 /// Standard output.
 pub(super) type Out = BufWriter<VerdictOutput<io::StdoutLock<'static>>>;
@@ -103,9 +101,7 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        if path.is_file() && ENDINGS.iter().any(|ending| plain.ends_with(ending)) {
+        if path.is_file() && path.file_name().is_some_and(is_capture_name) {
             files.push(path);
         }
     }
@@ -121,6 +117,6 @@ fn open(path: &Path) -> anyhow::Result<Input> {
 
 /// Makes the error for a folder without captures.
 fn without_captures(folder: &Path) -> BadInput {
-    let names = ENDINGS.join(", ");
-    BadInput(format!("{}: the folder contains no capture (no file with one of the endings {names})", folder.display()))
+    let names = CAPTURE_EXTENSIONS.join(", .");
+    BadInput(format!("{}: the folder contains no capture (no file with one of the endings .{names})", folder.display()))
 }

@@ -386,6 +386,7 @@ fn pause(saver: &mut Option<Saver>, failed: &mut Option<anyhow::Error>) -> Next<
 #[cfg(test)]
 mod tests {
     use weft_dissector::FrameNumber;
+    use weft_dissector::link_type::ETHERNET;
 
     use super::*;
 
@@ -403,7 +404,7 @@ mod tests {
         for number in [1, 2].map(FrameNumber::from) {
             ends.push(is_one_file_too_many(stop, Some(&saver), 0));
             saver
-                .frame(&Frame { number, time: 0, interface: 0, link_type: 1, octets: &[7; 60], wire_len: 60 })
+                .frame(&Frame { number, time: 0, interface: 0, link_type: ETHERNET, octets: &[7; 60], wire_len: 60 })
                 .unwrap();
         }
         ends.push(is_one_file_too_many(stop, Some(&saver), 0));

@@ -239,6 +239,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_dissector::link_type::ETHERNET;
     use weft_dissector::source::Capture;
 
     fn ring(words: &[&str]) -> Result<Ring, BadInput> {
@@ -251,7 +252,14 @@ mod tests {
         for number in 1..=count {
             let (time, octets) = (number * 1_000_000_000, &[7; 1000][..]);
             saver
-                .frame(&Frame { number: number.into(), time, interface: 0, link_type: 1, octets, wire_len: 1000 })
+                .frame(&Frame {
+                    number: number.into(),
+                    time,
+                    interface: 0,
+                    link_type: ETHERNET,
+                    octets,
+                    wire_len: 1000,
+                })
                 .unwrap();
         }
         saver.finish().unwrap()

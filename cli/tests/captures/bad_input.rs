@@ -83,7 +83,7 @@ fn lint_of_a_folder_without_captures() {
     let folder = Folder::new();
     let path = folder.0.path().to_str().unwrap();
     folder.file("notes.txt", b"no capture");
-    let why = "the folder contains no capture (no file with one of the endings .pcap, .pcapng, .cap)";
+    let why = "the folder contains no capture (no file with one of the endings .pcap, .pcapng, .cap, .snoop, .erf)";
     let line = format!("weft: {path}: {why}");
     assert_eq!(outcome(&["lint", path]), (2, vec![line.clone()]));
     assert_eq!(outcome(&["lint", "--merge", path, capture().to_str().unwrap()]), (2, vec![line]));
@@ -93,14 +93,15 @@ fn lint_of_a_folder_without_captures() {
 fn a_folder_of_captures_is_linted_by_name() {
     let folder = Folder::new();
     let octets = fs::read(capture()).unwrap();
-    for name in ["b.pcap", "a.pcap", "notes.txt"] {
+    for name in ["b.pcap", "a.pcap", "c.cap.xz", "notes.txt"] {
         folder.file(name, &octets);
     }
     let output = weft(&["lint", folder.0.path().to_str().unwrap()]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let heads: Vec<&str> = text.lines().filter(|line| line.ends_with("pcap:")).collect();
+    // The line before the findings of a capture is its path and a colon.
+    let heads = text.lines().filter_map(|line| line.strip_suffix(':')).filter_map(|path| path.rsplit('/').next());
     assert_eq!(output.status.code(), Some(0), "{text}");
-    assert!(matches!(heads[..], [a, b] if a.ends_with("/a.pcap:") && b.ends_with("/b.pcap:")), "{text}");
+    assert_eq!(heads.collect::<Vec<&str>>(), ["a.pcap", "b.pcap", "c.cap.xz"], "{text}");
     assert!(!text.contains("notes.txt"), "{text}");
 }
 

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Capture;
 
@@ -19,7 +20,7 @@ fn commented(folder: &Path, comments: &[&str]) -> PathBuf {
     let mut capture = Capture::open(&from).unwrap();
     let path = folder.join("commented.pcapng");
     let mut writer = Writer::new(File::create(&path).unwrap(), None).unwrap();
-    let interface = writer.interface(&Interface { link_type: 1, ..Interface::default() }).unwrap();
+    let interface = writer.interface(&Interface { link_type: ETHERNET, ..Interface::default() }).unwrap();
     let comments: Vec<String> = comments.iter().map(|comment| (*comment).to_owned()).collect();
     while let Some(frame) = capture.next_frame() {
         let comments = if frame.number == 13.into() { &comments[..] } else { &[] };

@@ -217,6 +217,7 @@ mod tests {
 
     use super::*;
     use crate::Dissector;
+    use crate::link_type::ETHERNET;
     use crate::source::Capture;
     use crate::testing::{Wire, fpdu, send_of};
 
@@ -281,8 +282,14 @@ mod tests {
         impl Sink for Both<'_> {
             fn packet(&mut self, packet: &Packet) {
                 *self.1 = packet.frame;
-                let frame =
-                    Frame { number: packet.frame, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+                let frame = Frame {
+                    number: packet.frame,
+                    time: 0,
+                    interface: 0,
+                    link_type: ETHERNET,
+                    octets: &[0; 60],
+                    wire_len: 60,
+                };
                 assert!(self.0.begin(&frame));
                 self.0.packet(packet);
             }

@@ -235,6 +235,7 @@ mod tests {
     use crate::TransportKind;
     use crate::browse::row::{MAX_SUMMARY_CHARS, Row};
     use crate::browse::{Index, Pass, Reader};
+    use crate::link_type::ETHERNET;
     use crate::source::Capture;
 
     fn index(numbers: &[u64]) -> PackedIndex {
@@ -330,7 +331,7 @@ mod tests {
             number: number.into(),
             time: 0,
             interface: 0,
-            link_type: 1,
+            link_type: ETHERNET,
             octets: &[0; 60],
             wire_len: 60,
         };

@@ -37,6 +37,8 @@ mod collector;
 mod damage;
 mod ending;
 mod exchanges;
+#[cfg(test)]
+mod failure_tests;
 mod groups;
 mod problem_kind;
 mod problems;

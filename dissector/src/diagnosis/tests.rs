@@ -23,7 +23,7 @@ fn all(wire: &Wire) -> Vec<Diagnosis> {
     diagnoses.connections().cloned().collect()
 }
 
-fn one(wire: &Wire) -> Diagnosis {
+pub(super) fn one(wire: &Wire) -> Diagnosis {
     let mut all = all(wire);
     assert_eq!(all.len(), 1, "{all:#?}");
     all.remove(0)
@@ -280,7 +280,7 @@ fn a_syn_without_an_answer_and_a_refused_syn_accuse_nobody() {
 }
 
 /// A connection on which both endpoints have sent a Send.
-fn quiet() -> Wire {
+pub(super) fn quiet() -> Wire {
     let mut wire = Wire::started();
     (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));
     wire

@@ -3,6 +3,7 @@
 
 use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;
+use crate::link_type;
 
 /// Reads a PPI header. It contains the length of the header and the link type of the frame, in
 /// little-endian order.
@@ -27,7 +28,7 @@ fn after(link_type: u32, length: usize, least: usize) -> Step {
     // Reject a PPI or pktap header after another PPI or pktap header. No real capture has two such
     // headers, and reading them could loop.
     match u16::try_from(link_type) {
-        Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {
+        Ok(link_type) if length >= least && link_type != link_type::PPI && link_type != link_type::PKTAP => {
             Ok((Header::Link(link_type), length))
         }
         _ => Err(SkipReason::Malformed),

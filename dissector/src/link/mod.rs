@@ -23,9 +23,10 @@ mod network;
 mod nsh;
 mod ppp;
 mod skip_reason;
-mod types;
 mod vxlan;
 mod wifi;
+
+use crate::link_type;
 
 pub(crate) use header::{Header, Step};
 pub(crate) use network::tag;
@@ -38,14 +39,14 @@ const MPLS_PORT: u16 = 6635;
 /// Returns whether frames of this link type can be read.
 #[must_use]
 pub fn reads_link_type(link_type: u16) -> bool {
-    link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(SkipReason::LinkType(_)))
+    link_type == link_type::ETHERNET || !matches!(first(link_type, &[]), Err(SkipReason::LinkType(_)))
 }
 
 /// Reads the header at the start of `bytes`. This function does not read [`Header::Ip`]; the caller
 /// must read an IP header.
 pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     match header {
-        Header::Link(types::ETHERNET) | Header::Ethernet => ethernet::read(bytes),
+        Header::Link(link_type::ETHERNET) | Header::Ethernet => ethernet::read(bytes),
         Header::Link(link_type) => first(link_type, bytes),
         Header::EtherType(ether_type) => ethernet::payload(ether_type, bytes),
         Header::Llc => ethernet::llc(bytes),
@@ -78,24 +79,24 @@ pub(crate) fn udp_tunnel(port: u16) -> Option<Header> {
 /// Reads the first header of a frame that is not Ethernet.
 fn first(link_type: u16, bytes: &[u8]) -> Step {
     match link_type {
-        types::NULL | types::LOOP => Ok((Header::Ip, 4)),
-        raw if types::RAW.contains(&raw) => Ok((Header::Ip, 0)),
-        types::LINUX_SLL => cooked::read(bytes),
-        types::LINUX_SLL2 => cooked::read_v2(bytes),
-        types::PPP | types::PPP_HDLC => Ok((Header::Ppp, 0)),
-        types::PPP_PPPD | types::PPP_WITH_DIR => ppp::read_with_direction(bytes),
-        types::PPP_ETHER => ppp::session(bytes),
-        types::C_HDLC => ppp::read_cisco(bytes),
-        types::IEEE802_11 => Ok((Header::Wifi { padded: false }, 0)),
-        types::PRISM => wifi::prism(bytes),
-        types::RADIOTAP => wifi::radiotap(bytes),
-        types::AVS => wifi::avs(bytes),
-        types::PPI => capture_headers::ppi(bytes),
-        types::PKTAP => capture_headers::pktap(bytes),
-        types::ERF => capture_headers::erf(bytes),
-        types::NFLOG => capture_headers::nflog(bytes),
-        types::MPLS => Ok((Header::Mpls, 0)),
-        types::IPOIB => ipoib::read(bytes),
+        link_type::NULL | link_type::LOOP => Ok((Header::Ip, 4)),
+        raw if link_type::RAW.contains(&raw) => Ok((Header::Ip, 0)),
+        link_type::LINUX_SLL => cooked::read(bytes),
+        link_type::LINUX_SLL2 => cooked::read_v2(bytes),
+        link_type::PPP | link_type::PPP_HDLC => Ok((Header::Ppp, 0)),
+        link_type::PPP_PPPD | link_type::PPP_WITH_DIR => ppp::read_with_direction(bytes),
+        link_type::PPP_ETHER => ppp::session(bytes),
+        link_type::C_HDLC => ppp::read_cisco(bytes),
+        link_type::IEEE802_11 => Ok((Header::Wifi { padded: false }, 0)),
+        link_type::PRISM => wifi::prism(bytes),
+        link_type::RADIOTAP => wifi::radiotap(bytes),
+        link_type::AVS => wifi::avs(bytes),
+        link_type::PPI => capture_headers::ppi(bytes),
+        link_type::PKTAP => capture_headers::pktap(bytes),
+        link_type::ERF => capture_headers::erf(bytes),
+        link_type::NFLOG => capture_headers::nflog(bytes),
+        link_type::MPLS => Ok((Header::Mpls, 0)),
+        link_type::IPOIB => ipoib::read(bytes),
         unknown => Err(SkipReason::LinkType(unknown)),
     }
 }

@@ -1,9 +1,10 @@
 //! Finds the network number in a header, for example the VLAN number.
 
 use super::header::{Header, u16_at};
+use crate::link_type;
 use crate::path::Tag;
 
-use super::{ether_type, gre, types};
+use super::{ether_type, gre};
 
 /// The network number in the header at the start of `bytes`; `None` if the header has no network
 /// number.
@@ -18,7 +19,7 @@ pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
         Header::EtherType(ether_type::BACKBONE) => Some(Tag::Virtual(u24_at(bytes, 1)?)),
         Header::Vxlan | Header::VxlanGpe | Header::Geneve => Some(Tag::Virtual(u24_at(bytes, 4)?)),
         Header::Gre => Some(Tag::Virtual(u24_at(bytes, gre::vsid(bytes)?)?)),
-        Header::Link(types::LINUX_SLL2) => {
+        Header::Link(link_type::LINUX_SLL2) => {
             let index = bytes.get(4..8)?;
             Some(Tag::Interface(u32::from_be_bytes([index[0], index[1], index[2], index[3]])))
         }
@@ -53,7 +54,11 @@ mod tests {
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),
-            (Header::Link(276), "0800 0000 00000003 0001 00 06 02aa000000010000", Some(Tag::Interface(3))),
+            (
+                Header::Link(link_type::LINUX_SLL2),
+                "0800 0000 00000003 0001 00 06 02aa000000010000",
+                Some(Tag::Interface(3)),
+            ),
             (Header::Vxlan, "08000000 0000", None),
         ] {
             assert_eq!(tag(header, &hex(bytes)), expected, "{header:?} {bytes}");

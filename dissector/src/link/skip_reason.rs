@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::link_type;
 use crate::source::Media;
 
 /// Maximum number of reasons with separate counts. A hostile capture can have very many reasons.
@@ -98,7 +99,7 @@ impl fmt::Display for SkipReason {
             SkipReason::Truncated => f.write_str("truncated header"),
             SkipReason::Malformed => f.write_str("malformed header"),
             SkipReason::TooDeep => f.write_str("too many headers"),
-            SkipReason::LinkType(247) => f.write_str("InfiniBand"),
+            SkipReason::LinkType(link_type::INFINIBAND) => f.write_str("InfiniBand"),
             SkipReason::LinkType(link_type) => match Media::of(*link_type) {
                 Some(media) => write!(f, "{media}"),
                 None => write!(f, "link type {link_type}"),

@@ -235,6 +235,7 @@ fn find<'r>(
 mod tests {
     use super::*;
     use crate::filter::known;
+    use crate::link_type::{ETHERNET, RAW_IP};
     use crate::{Dissector, Sink};
 
     fn begin(frames: &mut Frames, number: u64) {
@@ -242,7 +243,7 @@ mod tests {
             number: number.into(),
             time: number,
             interface: 0,
-            link_type: 1,
+            link_type: ETHERNET,
             octets: &[0; 60],
             wire_len: 60,
         });
@@ -264,7 +265,7 @@ mod tests {
         header.write(&mut octets, &[0x04; 48]).unwrap();
         let wire_len = u32::try_from(octets.len()).unwrap();
         let frame =
-            Frame { number: number.into(), time: number, interface: 0, link_type: 101, octets: &octets, wire_len };
+            Frame { number: number.into(), time: number, interface: 0, link_type: RAW_IP, octets: &octets, wire_len };
         Dissector::default().frame(&frame, &mut Units(frames));
     }
 
@@ -303,7 +304,14 @@ mod tests {
     fn complete_frames_leave_at_once() {
         let (mut frames, slots) = frames();
         begin(&mut frames, 1);
-        frames.begin(&Frame { number: 2.into(), time: 2, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 });
+        frames.begin(&Frame {
+            number: 2.into(),
+            time: 2,
+            interface: 0,
+            link_type: ETHERNET,
+            octets: &[0; 60],
+            wire_len: 60,
+        });
         unit(&mut frames, 2);
         assert_eq!(ready(&mut frames, slots), []);
         frames.end(true);

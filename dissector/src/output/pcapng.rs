@@ -22,7 +22,7 @@ const MAX_OPTION: usize = 32 * 1024;
 /// A capture interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Interface<'a> {
-    /// Link type as in <https://www.tcpdump.org/linktypes.html>.
+    /// Link type ([`link_type`](crate::link_type)).
     pub link_type: u16,
     /// Maximum number of captured octets of each frame; 0 for no limit.
     pub snap_len: u32,
@@ -195,13 +195,14 @@ pub(super) fn pad(body: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link_type::{ETHERNET, RAW_IP};
     use crate::source::Capture;
 
     fn written() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new(), Some("section")).unwrap();
         let ethernet =
-            writer.interface(&Interface { link_type: 1, name: Some("tester"), ..Interface::default() }).unwrap();
-        let raw = writer.interface(&Interface { link_type: 101, ..Interface::default() }).unwrap();
+            writer.interface(&Interface { link_type: ETHERNET, name: Some("tester"), ..Interface::default() }).unwrap();
+        let raw = writer.interface(&Interface { link_type: RAW_IP, ..Interface::default() }).unwrap();
         let comments = ["hello".to_owned(), "again".to_owned()];
         let packet = PacketBlock {
             interface: ethernet,

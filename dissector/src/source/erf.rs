@@ -3,6 +3,7 @@
 
 use super::format::{Format, Next};
 use super::media::Media;
+use crate::link_type;
 
 pub(super) const HEADER_LEN: usize = 16;
 const EXTENSION_LEN: usize = 8;
@@ -108,9 +109,9 @@ pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
     }
     match record.kind {
         // Before the Ethernet frame, there are one byte of offset and one byte of padding.
-        kind if ETHERNET.contains(&kind) => Some((1, at + 2)),
-        kind if IP.contains(&kind) => Some((101, at)),
-        INFINIBAND => Some((247, at)),
+        kind if ETHERNET.contains(&kind) => Some((link_type::ETHERNET, at + 2)),
+        kind if IP.contains(&kind) => Some((link_type::RAW_IP, at)),
+        INFINIBAND => Some((link_type::INFINIBAND, at)),
         kind if NO_PACKET.contains(&kind) => None,
         other => Some((Media::Erf(other).link_type(), at)),
     }

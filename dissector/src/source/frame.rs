@@ -11,8 +11,8 @@ pub struct Frame<'a> {
     pub time: u64,
     /// Number of the interface in the capture; 0 for a capture of a single interface.
     pub interface: u32,
-    /// Link type as in <https://www.tcpdump.org/linktypes.html>. For media types that have no link
-    /// type, weft uses its own numbers, from 0x8000 on.
+    /// Link type ([`link_type`](crate::link_type)). For media types that have no link type, weft
+    /// uses its own numbers, from 0x8000 on.
     pub link_type: u16,
     /// The captured octets.
     pub octets: &'a [u8],

@@ -8,6 +8,7 @@
 
 use super::format::{Format, Next};
 use super::media::Media;
+use crate::link_type::ETHERNET;
 
 pub(super) const HEADER_LEN: usize = 128;
 
@@ -82,7 +83,7 @@ impl NetMon {
 /// for records that are not frames.
 fn link_type(media: u16) -> Option<u16> {
     match media {
-        1 => Some(1),
+        1 => Some(ETHERNET),
         // The low 12 bits are a link type.
         0xe000..=0xefff => Some(media & 0xfff),
         // Records of Network Monitor that are not frames.

@@ -2,6 +2,7 @@
 
 use super::format::{Format, Next};
 use super::media::Media;
+use crate::link_type;
 
 pub(super) const HEADER_LEN: usize = 16;
 const MAGIC: &[u8] = b"snoop\0\0\0\0\0\0\x02";
@@ -20,8 +21,8 @@ impl Snoop {
         // RFC 1761 defines the datalink types 0 and 4 for Ethernet. The datalink type 26 is IP over
         // InfiniBand.
         let link_type = match datalink {
-            0 | 4 => 1,
-            26 => 242,
+            0 | 4 => link_type::ETHERNET,
+            26 => link_type::IPOIB,
             other => Media::Snoop(u16::try_from(other).unwrap_or(u16::MAX)).link_type(),
         };
         Some(Snoop { link_type })

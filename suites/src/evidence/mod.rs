@@ -37,8 +37,6 @@ pub(crate) use sequence::sequence_numbers;
 pub(crate) use step_frame::frame_number;
 pub(crate) use wire::Wire;
 
-/// Link type of the frames, as in <https://www.tcpdump.org/linktypes.html>.
-const LINKTYPE_ETHERNET: u16 = 1;
 /// The folder of all cases.
 pub(crate) const CASES: &str = "cases";
 /// Name of the file with the packets.

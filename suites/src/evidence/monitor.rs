@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_core::RequirementId;
 use weft_core::wire::portmap::UDP_PORT;
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 use weft_peer::driver::{Direction, EventContent, RecordedTraffic, TrafficEvent, TrafficLog};
 
-use super::{Frame, Framer, Frames, LINKTYPE_ETHERNET};
+use super::{Frame, Framer, Frames};
 use crate::model::{EvidenceSource, MonitorFinding};
 
 /// Maximum number of findings that are kept for one case.
@@ -114,7 +115,7 @@ impl Reading {
             number: self.frames.into(),
             time: frame.at_ns,
             interface: 0,
-            link_type: LINKTYPE_ETHERNET,
+            link_type: ETHERNET,
             octets: &frame.octets,
             wire_len: u32::try_from(frame.octets.len()).unwrap_or(u32::MAX),
         };

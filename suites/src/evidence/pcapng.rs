@@ -3,9 +3,10 @@
 
 use std::io;
 
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, PacketDirection, Writer};
 
-use super::{Frames, LINKTYPE_ETHERNET, Source};
+use super::{Frames, Source};
 
 const MADE: &str = "Made from the bytes that the tester sent and received. Headers, segment boundaries and acknowledgements are \
                     synthetic.";
@@ -24,8 +25,7 @@ pub(super) fn write(
         Source::Endpoint => MADE,
         Source::Wire => CAPTURED,
     };
-    let tester =
-        Interface { link_type: LINKTYPE_ETHERNET, snap_len: 0, name: Some("tester"), description: Some(description) };
+    let tester = Interface { link_type: ETHERNET, snap_len: 0, name: Some("tester"), description: Some(description) };
     let interface = capture.interface(&tester)?;
     for (index, frame) in frames.list.iter().enumerate() {
         capture.packet(&PacketBlock {

@@ -16,10 +16,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use weft_capture::{Next, OpenError, Settings};
+use weft_dissector::link_type::ETHERNET;
 use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
 use super::sequence::TcpSegment;
-use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
+use super::{Frame, Frames, Source};
 
 /// Maximum size of the frames of one case in bytes.
 const MAX_BUFFERED: usize = 64 << 20;
@@ -69,7 +70,7 @@ impl Wire {
         let settings = Settings { filter: Some("tcp".to_owned()), batch: BATCH, ..Settings::new(interface) };
         let mut live = weft_capture::Live::open(&settings)?;
         let other = |why: String| OpenError::Other { interface: interface.to_owned(), why };
-        if live.link_type() != LINKTYPE_ETHERNET {
+        if live.link_type() != ETHERNET {
             return Err(other(format!(
                 "the interface has frames of link type {}, but evidence needs Ethernet frames",
                 live.link_type()

@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::RunError;
+use tokio::sync::watch;
+
 use super::context::RunContext;
+use super::{RunError, cancelled};
 use crate::model::{Boundary, CaseKey, CaseResult, ParameterValue, Parameters, Verdict};
 
 /// Maximum number of boundaries that one run searches. The search takes time, and a target that fails
@@ -30,11 +32,12 @@ struct Bracket {
 }
 
 impl RunContext {
-    /// Finds the boundaries of all scales in these results. Calls `is_cancelled` before each run.
+    /// Finds the boundaries of all scales in these results. If the run is cancelled, the boundaries
+    /// have the nearest values that were found until then.
     pub(super) async fn boundaries(
         &self,
         results: &[CaseResult],
-        is_cancelled: impl Fn() -> bool,
+        cancel: &mut Option<watch::Receiver<bool>>,
     ) -> Result<Vec<Boundary>, RunError> {
         self.is_silent.store(true, Relaxed);
         let mut found = Vec::new();
@@ -43,12 +46,17 @@ impl RunContext {
             let is_searched = found.len() < MAX_SEARCHED;
             let Bracket { mut key, parameter, mut passes, mut fails } = bracket;
             let mut runs = 0;
-            while is_searched && passes.abs_diff(fails) > 1 && !is_cancelled() {
+            while is_searched && passes.abs_diff(fails) > 1 {
                 let middle = passes.midpoint(fails);
                 let mut tried = key.clone();
                 tried.parameters.insert(parameter.clone(), ParameterValue::Integer(middle));
+                let finished = tokio::select! {
+                    biased;
+                    () = cancelled(cancel) => break,
+                    finished = self.run_case(&tried) => finished?,
+                };
                 runs += 1;
-                match self.run_case(&tried).await?.into_result().verdict {
+                match finished.into_result().verdict {
                     Verdict::Pass => passes = middle,
                     Verdict::Fail => (key, fails) = (tried, middle),
                     // The values between the two have no verdict.

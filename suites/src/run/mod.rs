@@ -207,27 +207,32 @@ pub async fn run_with(
             biased;
             () = cancelled(&mut cancel) => break,
             Some(joined) = running.join_next() => {
-                let (index, finished) = returned(joined);
-                let finished = finished?;
-                unsynced.push_back((index, tokio::task::spawn_blocking(|| finished.sync_evidence())));
+                unsynced.push_back(syncing(joined)?);
             }
             Some((index, kept)) = first(&mut unsynced) => {
                 let result = kept?;
-                recorder.finish_case(&result).await;
-                sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
+                report_finished(&mut recorder, sink.as_ref(), &result).await;
                 results[index] = Some(result);
             }
             _ = heartbeat.tick() => recorder.beat().await,
         }
     }
-    // A cancelled run may still have tasks.
+    // A cancelled run may still have tasks. It keeps the results of the cases that have finished.
+    while let Some(joined) = running.try_join_next() {
+        unsynced.push_back(syncing(joined)?);
+    }
     running.abort_all();
+    while let Some((index, kept)) = first(&mut unsynced).await {
+        let result = kept?;
+        report_finished(&mut recorder, sink.as_ref(), &result).await;
+        results[index] = Some(result);
+    }
     if results.iter().any(Option::is_none) {
         status = RunStatus::Cancelled;
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
     let boundaries = match status {
-        RunStatus::Done => context.boundaries(&results, || is_cancelled(cancel.as_ref())).await?,
+        RunStatus::Done => context.boundaries(&results, &mut cancel).await?,
         _ => Vec::new(),
     };
     let entries = &target.description.baseline;
@@ -257,6 +262,23 @@ async fn open(target: &Target, is_resumed: bool) -> Result<(OpenTarget, Option<S
         }
         Err(error) => Err(error),
     }
+}
+
+/// The task that writes the evidence of a case to the disk, with the position of the case in the
+/// plan.
+type SyncTask = (usize, JoinHandle<Result<CaseResult, RunError>>);
+
+/// Starts to write the evidence of a finished case to the disk.
+fn syncing(joined: Result<(usize, Result<case::FinishedCase, RunError>), JoinError>) -> Result<SyncTask, RunError> {
+    let (index, finished) = returned(joined);
+    let finished = finished?;
+    Ok((index, tokio::task::spawn_blocking(|| finished.sync_evidence())))
+}
+
+/// Stores the result of a finished case, and then sends its event.
+async fn report_finished(recorder: &mut Recorder, sink: &dyn EventSink, result: &CaseResult) {
+    recorder.finish_case(result).await;
+    sink.event(&Event::CaseFinished { result: Box::new(result.clone()) });
 }
 
 /// Waits until the first task in the queue is done, and returns its result.

@@ -56,8 +56,8 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         return Ok(observer.probes);
     }
     if target.role() == Role::Initiator {
-        // The client of a port mapper does not begin with an MPA Request.
-        if works && service != Service::PortMapper {
+        // The client of a port mapper and an SDP socket do not begin with an MPA Request.
+        if works && service != Service::PortMapper && !service.is_sdp() {
             observer.request_of_target().await?;
         }
     } else if service == Service::PortMapper {

@@ -8,13 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use weft_capture::{Live, Next, Settings};
+use weft_dissector::link_type::ETHERNET;
 use weft_peer::driver::{EthernetInterface, WeakWireStack, WireAddress, WireStack};
 
 use super::WireTable;
 use super::open_error::OpenError;
 
-/// Link type of Ethernet frames.
-const LINKTYPE_ETHERNET: u16 = 1;
 /// Type of the loopback interface in `/sys/class/net/NAME/type` (ARPHRD_LOOPBACK).
 const LOOPBACK_TYPE: &str = "772";
 /// The MTU of an interface whose MTU cannot be read.
@@ -142,7 +141,7 @@ impl LiveInterface {
             ..Settings::new(interface)
         };
         let live = Live::open(&settings).map_err(|error| error.to_string())?;
-        if live.link_type() != LINKTYPE_ETHERNET {
+        if live.link_type() != ETHERNET {
             return Err(format!(
                 "{interface} has frames of link type {}, but the tester's own TCP needs Ethernet frames",
                 live.link_type()

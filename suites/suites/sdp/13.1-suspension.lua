@@ -198,6 +198,8 @@ case {
   id = "sdp/13.1-suspension/requested-again",
   title = "The Connecting Peer repeats its SuspComm on the new connection if the SuspComms of both sides crossed",
   requirements = { "SDP-13.1.2-3" },
+  -- The builtin responder also has a socket that connects.
+  roles = { "responder", "initiator" },
   capabilities = { "sdp-connect" },
 
   run = function(t)

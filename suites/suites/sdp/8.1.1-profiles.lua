@@ -1,6 +1,10 @@
 -- Start-up in another profile (another order of MPA frames and Hellos), start-up in the mirrored
 -- field order, and start-up of a target that connects (draft-pinkerton-iwarp-sdp-01 section 8.1.1).
 
+-- The roles of a Connecting Peer. The target file of a socket that connects has the role initiator.
+-- The builtin responder also has a socket that connects.
+local CONNECTING = { "responder", "initiator" }
+
 do
   local shown = sdp.shown { "hello_ack", "dis_conn" }
 
@@ -45,6 +49,7 @@ do
     version = 4,
     title = "The Connecting Peer sends a correct Hello in streaming mode, and waits for HelloAck",
     requirements = { "SDP-8.1.1-12", "SDP-8.1.1-2", "SDP-6.2-1", "SDP-8.1.1-10", "SDP-8.1.1-11", "SDP-8.1.1-30", shown },
+    roles = CONNECTING,
     capabilities = { "sdp-connect" },
 
     run = function(t)
@@ -63,6 +68,7 @@ end
 local function connecting(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/8.1.1-profiles/" .. name, title
   declared.requirements = requirements
+  declared.roles = CONNECTING
   declared.capabilities = { "sdp-connect" }
   declared.run = function(t)
     local s, hello = t:accept_sdp {}
@@ -82,6 +88,7 @@ case {
   id = "sdp/8.1.1-profiles/target-waits",
   title = "The Connecting Peer sends nothing before HelloAck",
   requirements = { "SDP-8.1.1-4", "SDP-8.1.1-13" },
+  roles = CONNECTING,
   capabilities = { "sdp-connect" },
 
   run = function(t)
@@ -102,6 +109,7 @@ for _, row in ipairs {
     id = "sdp/8.1.1-profiles/target-refuses-" .. name,
     title = "The Connecting Peer ends the connection on " .. object,
     requirements = requirements,
+    roles = CONNECTING,
     capabilities = { "sdp-connect" },
 
     run = function(t)
@@ -124,6 +132,7 @@ for _, row in ipairs {
     id = "sdp/8.1.1-profiles/target-takes-" .. name,
     title = "The Connecting Peer " .. action,
     requirements = requirements,
+    roles = CONNECTING,
     capabilities = { "sdp-connect" },
 
     run = function(t)
@@ -181,6 +190,7 @@ case {
   id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",
   title = "The Connecting Peer has no more open advertisements than MaxAdverts of the HelloAck allows",
   requirements = { "SDP-6.2.2.3-3" },
+  roles = CONNECTING,
   capabilities = { "sdp-connect" },
 
   run = function(t)

@@ -10,7 +10,7 @@ use weft_peer::driver::initiate::echo_client;
 use weft_peer::driver::portmap::PmClient;
 use weft_peer::hostile::Deviations;
 use weft_peer::portmap::{ClientSettings, Query};
-use weft_suites::model::{Event, Verdict};
+use weft_suites::model::{Capability, Event, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, run};
@@ -52,6 +52,20 @@ async fn a_deviating_initiator_is_caught() {
     let target = Target::builtin_initiator().with_deviations(["mpa.request-key"]).unwrap();
     let results = verdicts(target, &[REQUEST]).await;
     assert_eq!(results.iter().map(|result| result.1).collect::<Vec<_>>(), [Verdict::Fail]);
+}
+
+/// An SDP socket that connects has the role initiator in its target file, so these cases must judge
+/// this role.
+#[tokio::test]
+async fn cases_for_a_connecting_sdp_socket_judge_initiators() {
+    let suites = Suites::embedded().unwrap();
+    let of_socket = suites.cases().filter(|case| case.capabilities.contains(&Capability::SdpConnect));
+    let cases: Vec<&str> = of_socket.map(|case| case.id.as_str()).collect();
+    let results = verdicts(Target::builtin_initiator(), &cases).await;
+    let wrong: Vec<_> = results.iter().filter(|result| result.1 != Verdict::Pass).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    // The cases have no parameters.
+    assert!(cases.len() == results.len() && cases.len() > 15, "{} of {cases:?}", results.len());
 }
 
 #[tokio::test]

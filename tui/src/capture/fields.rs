@@ -166,14 +166,21 @@ fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
 #[cfg(test)]
 mod tests {
     use weft_dissector::FrameNumber;
+    use weft_dissector::link_type::ETHERNET;
     use weft_dissector::source::Frame;
 
     use super::*;
 
     #[test]
     fn reports_how_many_units_are_not_listed() {
-        let frame =
-            Frame { number: FrameNumber::FIRST, time: 0, interface: 0, link_type: 1, octets: &[0; 60], wire_len: 60 };
+        let frame = Frame {
+            number: FrameNumber::FIRST,
+            time: 0,
+            interface: 0,
+            link_type: ETHERNET,
+            octets: &[0; 60],
+            wire_len: 60,
+        };
         let row = OwnedRow::of(&frame);
         let last = |left_out| {
             lines(&row, Some(&Detail { omitted: left_out, ..Detail::default() })).pop().map(|line| line.text)

@@ -2,11 +2,12 @@
 //! No part of a request is ever used as a path.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+
+use weft_dissector::source::is_capture_name;
 
 use super::attempt::{self, BEGUN};
 use super::id::id;
@@ -19,8 +20,6 @@ pub(super) const UNFINISHED: &str = ".weft-upload-";
 /// If an unfinished upload is older than this, weft assumes that the server was killed during the
 /// upload.
 const OLD: Duration = Duration::from_secs(24 * 3600);
-/// File name extensions of captures. `.gz` or `.zst` may follow.
-const ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
 
 /// The folder of captures. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -91,7 +90,7 @@ fn entries(path: &Path) -> io::Result<Vec<Entry>> {
         // `metadata` of an entry does not follow links. Therefore the check below skips links. An
         // error means that the file was deleted meanwhile.
         let Ok(meta) = file.metadata() else { continue };
-        if !is_capture(&name) || !meta.is_file() {
+        if !is_capture_name(&name) || !meta.is_file() {
             continue;
         }
         let changed = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -105,15 +104,10 @@ fn entries(path: &Path) -> io::Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// Returns whether this is the name of a visible file with the extension of a capture.
-pub(super) fn is_capture(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
-    !name.starts_with('.') && name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::super::attempt::Attempt;
     use super::*;
 
@@ -121,9 +115,17 @@ mod tests {
     async fn lists_only_captures_and_finds_them_by_id() {
         let folder = tempfile::tempdir().unwrap();
         let outside = tempfile::NamedTempFile::with_suffix(".pcap").unwrap();
-        for name in
-            ["a.pcap", "B.PCAPNG", "c.cap.gz", "d.pcapng.zst", "e.txt", "pcap", ".f.pcap", ".weft-upload-x.pcap"]
-        {
+        for name in [
+            "a.pcap",
+            "B.PCAPNG",
+            "c.cap.gz",
+            "d.pcapng.zst",
+            "e.txt",
+            "pcap",
+            ".f.pcap",
+            ".weft-upload-x.pcap",
+            "i.snoop.xz",
+        ] {
             std::fs::write(folder.path().join(name), "x").unwrap();
         }
         std::fs::create_dir(folder.path().join("g.pcap")).unwrap();
@@ -131,7 +133,7 @@ mod tests {
         let captures = CaptureFolder::new(folder.path().to_owned());
         let mut names: Vec<String> = captures.entries().await.unwrap().into_iter().map(|entry| entry.name).collect();
         names.sort();
-        assert_eq!(names, ["B.PCAPNG", "a.pcap", "c.cap.gz", "d.pcapng.zst"]);
+        assert_eq!(names, ["B.PCAPNG", "a.pcap", "c.cap.gz", "d.pcapng.zst", "i.snoop.xz"]);
         let entry = captures.find(&id(OsStr::new("a.pcap"))).await.unwrap().unwrap();
         assert_eq!((entry.name.as_str(), entry.id.len(), entry.source.len), ("a.pcap", 16, 1));
         for unknown in ["", "a.pcap", "../a.pcap", &id(OsStr::new("h.pcap")), &id(OsStr::new("e.txt"))] {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use weft_dissector::source::is_capture_name;
 
-use super::folder::{self, CaptureFolder, UNFINISHED};
+use super::folder::{CaptureFolder, UNFINISHED};
 use super::id::id;
 use super::read;
 
@@ -160,7 +161,7 @@ fn tidy(name: &str) -> String {
     let tidy = &tidy[tidy.len().saturating_sub(MAX_NAME_LEN)..];
     match tidy.trim_start_matches(['.', '-']) {
         "" => "capture.pcap".to_owned(),
-        tidy if folder::is_capture(OsStr::new(tidy)) => tidy.to_owned(),
+        tidy if is_capture_name(OsStr::new(tidy)) => tidy.to_owned(),
         tidy => format!("{tidy}.pcap"),
     }
 }
@@ -182,6 +183,7 @@ mod tests {
             ("-rf.pcap", "rf.pcap"),
             ("a\0\r\n\"<b>.pcap", "a_____b_.pcap"),
             (".weft-upload-1.pcap", "weft-upload-1.pcap"),
+            ("a.erf.lz4", "a.erf.lz4"),
         ] {
             assert_eq!(tidy(given), name, "{given:?}");
         }

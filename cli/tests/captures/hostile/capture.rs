@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
@@ -11,7 +12,6 @@ use weft_dissector::{Dissector, Finding, Sink};
 
 use crate::hostile::side::Put;
 
-const LINKTYPE_ETHERNET: u16 = 1;
 /// Time between two frames, in nanoseconds.
 const GAP: u64 = 20_000;
 const WINDOW: u16 = 0xffff;
@@ -166,8 +166,7 @@ impl Capture {
         for (number, octets) in (1..).zip(&self.frames) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let time = number * GAP;
-            let frame =
-                Frame { number: number.into(), time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            let frame = Frame { number: number.into(), time, interface: 0, link_type: ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
@@ -182,7 +181,7 @@ impl Capture {
 /// Makes a pcapng file of Ethernet frames. Each frame has its time in nanoseconds.
 pub(crate) fn pcapng<'a>(frames: impl Iterator<Item = (u64, &'a [u8])>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), None).unwrap();
-    let interface = writer.interface(&Interface { link_type: LINKTYPE_ETHERNET, ..Interface::default() }).unwrap();
+    let interface = writer.interface(&Interface { link_type: ETHERNET, ..Interface::default() }).unwrap();
     for (time, octets) in frames {
         let wire_len = u32::try_from(octets.len()).unwrap();
         writer.packet(&PacketBlock { interface, time, octets, wire_len, direction: None, comments: &[] }).unwrap();

@@ -10,6 +10,7 @@ use weft_core::requirement::Severity;
 
 use crate::finding::Finding;
 use crate::frame_number::FrameNumber;
+use crate::link_type::ETHERNET;
 use crate::source::Frame;
 use crate::testing::hex;
 use crate::unit::Unit;
@@ -108,7 +109,8 @@ impl Datagrams {
         let (mut found, mut dissector) = (Collect(Vec::new()), Dissector::default());
         for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            dissector.frame(&Frame { number, time: *time, interface: 0, link_type: 1, octets, wire_len }, &mut found);
+            dissector
+                .frame(&Frame { number, time: *time, interface: 0, link_type: ETHERNET, octets, wire_len }, &mut found);
         }
         dissector.finish(&mut found);
         found.0

@@ -1,5 +1,7 @@
 //! These habits (effects of capturing) change the headers before the IP packet.
 
+use weft_dissector::link_type::ETHERNET;
+
 use super::again::insert;
 use super::packet::{RAW_IP, ipv4_at};
 use super::sides::sides;
@@ -11,7 +13,7 @@ fn tag(frames: &mut Frames, tags: &[u8]) {
 }
 
 fn tag_one(frame: &mut CapturedFrame, tags: &[u8]) {
-    if frame.link_type == 1 && frame.octets.len() >= 14 {
+    if frame.link_type == ETHERNET && frame.octets.len() >= 14 {
         frame.octets.splice(12..12, tags.iter().copied());
         frame.wire_len += u32::try_from(tags.len()).unwrap();
     }
@@ -65,7 +67,7 @@ pub(super) fn raw_ip(frames: &mut Frames, _: &mut Dice) {
 }
 
 fn append(frame: &mut CapturedFrame, octets: &[u8]) {
-    if frame.link_type == 1 && !frame.is_cut() {
+    if frame.link_type == ETHERNET && !frame.is_cut() {
         frame.octets.extend_from_slice(octets);
         frame.wire_len += u32::try_from(octets.len()).unwrap();
     }

@@ -1,15 +1,14 @@
 //! Finds the IPv4 and TCP headers of a frame. The IPv4 header follows the Ethernet header or its
 //! VLAN tags, or is at the start of the frame.
 
+pub(super) use weft_dissector::link_type::RAW_IP;
+
 use super::CapturedFrame;
 
 pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
 pub(super) const RST: u8 = 4;
 pub(super) const ACK: u8 = 16;
-
-/// The link type of raw IP packets.
-pub(super) const RAW_IP: u16 = 101;
 
 /// Returns the offset of the IPv4 header. Returns `None` if there is no IPv4 header, or for a
 /// fragment.

@@ -53,7 +53,6 @@ impl SdpConnection {
         match request {
             UserRequest::Send { octets, urgent } => _ = self.endpoint.send(octets, urgent),
             UserRequest::Receive(len) => _ = self.endpoint.receive(len, false),
-            UserRequest::ShutDown => {}
         }
     }
 

@@ -44,7 +44,6 @@ pub enum SdpUser {
 pub(super) enum UserRequest {
     Send { octets: Vec<u8>, urgent: bool },
     Receive(u64),
-    ShutDown,
 }
 
 /// A user and its state.
@@ -60,13 +59,25 @@ pub(super) struct UserState {
     commands: VecDeque<String>,
     /// The user executes no command before this time.
     pub(super) wait: Option<Instant>,
+    /// The peer's stream has ended.
     ended: bool,
+    /// The user has shut down its half-connection, because the peer's stream has ended.
+    is_shut: bool,
 }
 
 impl UserState {
     pub(super) fn new(user: SdpUser) -> Self {
-        let (requests, commands) = (VecDeque::new(), VecDeque::new());
-        UserState { user, text: Vec::new(), requests, receives: 0, commanded: 0, commands, wait: None, ended: false }
+        UserState {
+            user,
+            text: Vec::new(),
+            requests: VecDeque::new(),
+            receives: 0,
+            commanded: 0,
+            commands: VecDeque::new(),
+            wait: None,
+            ended: false,
+            is_shut: false,
+        }
     }
 
     /// Handles the opening of the connection.
@@ -87,11 +98,7 @@ impl UserState {
             SdpUser::Drive if !commanded && self.text.len() < MAX_COMMAND_TEXT => self.read(&octets),
             _ => {}
         }
-        if !more && !self.ended {
-            self.ended = true;
-            // Shut down after the sends that are still pending.
-            self.requests.push_back(UserRequest::ShutDown);
-        }
+        self.ended |= !more;
         if more {
             self.post();
         }
@@ -131,10 +138,6 @@ impl UserState {
     pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<UserRequest> {
         loop {
             if let Some(request) = self.requests.pop_front() {
-                if request == UserRequest::ShutDown {
-                    machine.shut_down();
-                    continue;
-                }
                 return Some(request);
             }
             if self.wait.is_some_and(|until| until > now) {
@@ -144,6 +147,11 @@ impl UserState {
             match self.commands.pop_front() {
                 Some(command) => self.execute(now, &command, machine),
                 None if waited => {}
+                // All commands are executed, so all their sends precede the DisConn.
+                None if self.ended && !self.is_shut => {
+                    self.is_shut = true;
+                    machine.shut_down();
+                }
                 None => return None,
             }
             if !self.ended {

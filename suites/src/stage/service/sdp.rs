@@ -68,4 +68,10 @@ impl ServiceDriver for Sdp {
     fn responder(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
         sdp_link(self.user, self.role, &settings)
     }
+
+    /// Creates the same socket as [`responder`](Self::responder), because the service determines
+    /// whether the socket connects.
+    fn initiator(&self, settings: Settings) -> Result<VirtualLink, OpenError> {
+        self.responder(settings)
+    }
 }

@@ -10,6 +10,7 @@ use etherparse::PacketBuilder;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_core::wire::portmap::PmTime;
+use weft_dissector::link_type::ETHERNET;
 use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, FrameNumber, Sink};
@@ -20,7 +21,6 @@ use weft_peer::{Deviations, Instant};
 
 use crate::hostile::capture::pcapng;
 
-const LINKTYPE_ETHERNET: u16 = 1;
 /// The UDP ports of the client and of the server. The second port of each side is used only by a
 /// deviation that sends from a wrong port.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
@@ -238,7 +238,7 @@ impl Net {
         let (mut dissector, mut found) = (Dissector::default(), Collect(Vec::new()));
         for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
-            let frame = Frame { number, time: *time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
+            let frame = Frame { number, time: *time, interface: 0, link_type: ETHERNET, octets, wire_len };
             dissector.frame(&frame, &mut found);
         }
         dissector.finish(&mut found);
