@@ -90,23 +90,22 @@ fn option(word: &str) -> Option<&'static str> {
     Some(match word {
         "-r" => "to read a capture: weft dissect -r FILE",
         "-z" => {
-            "use `weft stats FILE` for statistics, `weft follow FILE` for messages, `weft ladder FILE` for a diagram"
+            "use `weft stats FILE` for statistics, `weft follow FILE` for messages, `weft ladder FILE` for a diagram; \
+             `weft dissect -q -z conv,tcp FILE` is as in tshark"
         }
         "-i" | "-D" | "-f" | "-a" | "-b" => "to capture: weft dissect -i IF; -f, -s, -a, -b and -w are as in tshark",
         "-d" | "-o" => {
             "weft detects iWARP on any port; for SDP that began before the capture, use --decode-as PORT=sdp"
         }
-        "-2" | "-R" => "weft has no second pass over a capture; filter with -Y",
+        "-2" | "-R" => "only `weft dissect` has -2 and -R; filter with -Y",
         "-L" | "-y" | "-I" => "weft uses the interface's link type; docs/captures.md lists the supported link types",
         "-F" => "-w writes pcapng; to convert the file for older programs: editcap -F pcap OUT OUT.pcap",
-        "-N" | "-H" => "weft never resolves names; it prints addresses and ports as numbers",
+        "-N" | "-H" => "only `weft dissect` prints names: weft dissect -N n -H HOSTS FILE",
         "-C" | "-X" => "weft has no profiles and no plug-ins",
         "-Q" => "-q prints only the summary; errors are on standard error",
         "-j" | "-J" => "-T json prints the layers of iWARP, or the fields that -e names",
         "-v" => "`weft --version` prints the version; -V prints all fields",
-        "-t" => {
-            "times are seconds since the first frame; for absolute times: -T fields -e frame.number -e frame.time_epoch"
-        }
+        "-t" => "times are seconds since the first frame; `weft dissect -t ud FILE` prints dates",
         "-P" => "with -w, weft prints nothing; to print, omit -w",
         "-O" | "-S" => "-V prints all fields of each unit; `weft explain FILE FRAME` prints the fields of one frame",
         _ => return None,

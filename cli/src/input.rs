@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::output::text::counted;
-use weft_dissector::source::{Capture, Comments, Frame, OpenError};
+use weft_dissector::source::{Capture, Comments, Frame, Names, OpenError};
 use weft_dissector::{Dissector, FrameNumber, Sink, SkipReason, reads_link_type};
 
 use crate::exit::{BadInput, note, reject};
@@ -233,6 +233,15 @@ impl Input {
             Source::File(capture) => capture.comments(),
             Source::Files(parts) => parts.comments(),
             Source::Live(_) => Comments::default(),
+        }
+    }
+
+    /// The names of addresses in the captures so far.
+    pub(crate) fn names(&self) -> Names {
+        match &self.source {
+            Source::File(capture) => capture.names(),
+            Source::Files(parts) => parts.names(),
+            Source::Live(_) => Names::default(),
         }
     }
 

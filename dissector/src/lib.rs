@@ -33,6 +33,7 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
 pub mod browse;
+mod calendar;
 mod connections;
 pub mod contents;
 pub mod diagnosis;

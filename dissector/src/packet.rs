@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 
 use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
-use crate::path::Path;
 use crate::stream_id::StreamId;
-use crate::tcp::before;
+use crate::tcp::{SegmentShape, before};
 
 /// The transport header of a frame. If the frame completed an IP packet of several fragments, this
 /// is the transport header of that IP packet.
@@ -192,8 +191,8 @@ impl<'a> TcpSegment<'a> {
         self.0.octets
     }
 
-    /// The network in which the segment was captured.
-    pub(crate) fn path(&self) -> Path {
-        self.0.path
+    /// The parts of the segment that [`SequenceTrack`](crate::tcp::SequenceTrack) compares.
+    pub(crate) fn shape(&self) -> SegmentShape {
+        self.0.into()
     }
 }

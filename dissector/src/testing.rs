@@ -468,14 +468,20 @@ impl Wire {
 
     /// Passes the frames to `dissector`, and calls `look` after each frame.
     pub(crate) fn feed_to(&self, mut dissector: Dissector, sink: &mut dyn Sink, mut look: impl FnMut(&Dissector)) {
+        self.each(|frame| {
+            dissector.frame(frame, sink);
+            look(&dissector);
+        });
+        dissector.finish(sink);
+    }
+
+    /// Calls `read` for each frame.
+    pub(crate) fn each(&self, mut read: impl FnMut(&Frame<'_>)) {
         for ((time, octets), number) in self.frames.iter().zip((1..).map(FrameNumber::from)) {
             let wire_len = u32::try_from(octets.len()).unwrap();
             let octets = &octets[..octets.len().min(self.snap_length)];
-            let frame = Frame { number, time: *time, interface: 0, link_type: ETHERNET, octets, wire_len };
-            dissector.frame(&frame, sink);
-            look(&dissector);
+            read(&Frame { number, time: *time, interface: 0, link_type: ETHERNET, octets, wire_len });
         }
-        dissector.finish(sink);
     }
 }
 

@@ -11,6 +11,10 @@ mod frame_writer;
 mod frames;
 mod kept_frames;
 mod order;
+mod selection;
+mod statistics;
+mod style;
+mod tshark;
 mod units;
 mod until;
 
@@ -18,11 +22,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use weft_dissector::Dissector;
 use weft_dissector::filter::{Filter, KnownField, Slot, WantedFields, known};
 use weft_dissector::output::fields::Columns;
 
 pub(super) use excerpt::write_connections;
 
+use self::frames::Presentation;
+use self::statistics::Statistics;
+use self::tshark::TsharkArguments;
 use crate::colour::ColourChoice;
 use crate::exit::{BadInput, reject};
 use crate::input::{CaptureFile, Ring, open_error};
@@ -45,6 +53,7 @@ use until::UntilArguments;
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
     weft dissect capture.pcap -Y finding -w bad.pcapng      save the connections with findings\n  \
+    weft dissect capture.pcap -q -z conv,tcp -z io,stat,1   print statistics of tshark\n  \
     weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng   capture, print and save until Ctrl-C\n  \
     weft dissect -i eth0 --until finding --keep 60s -w fault.pcapng    save the first fault"
 )]
@@ -62,7 +71,7 @@ pub(crate) struct Arguments {
     /// Print one record per frame, with all units of the frame, in this format
     #[arg(short = 'T', value_name = "FORMAT", value_enum)]
     format: Option<Format>,
-    /// Print this field (with -T fields or -T json); repeatable
+    /// Print this field (with -T fields, -T json or -T ek); repeatable
     #[arg(short = 'e', value_name = "FIELD")]
     fields: Vec<String>,
     /// Set an option of -T fields, such as header=y; repeatable
@@ -81,7 +90,7 @@ pub(crate) struct Arguments {
     /// Read only the first N frames
     #[arg(short = 'c', long = "count", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Does nothing: accepts tshark's -n and -l. weft never resolves names and never delays lines.
+    /// Does nothing: accepts tshark's -n and -l. weft shows names only with -N, and delays no line.
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
     /// Write a pcapng of the connections that pass -Y, with the findings as comments
@@ -115,15 +124,17 @@ pub(crate) struct Arguments {
     /// counts them.
     #[arg(long)]
     summary: bool,
-    /// Print only the summary
+    /// Print only the summary, or only the statistics of -z
     #[arg(short = 'q', long)]
     quiet: bool,
-    /// Choose when to use colour
-    #[arg(long, value_enum, default_value_t)]
+    /// Choose when to use colour (without a value: always)
+    #[arg(long, value_enum, default_value_t, num_args = 0..=1, default_missing_value = "always")]
     color: ColourChoice,
     /// List the fields and protocols that -Y and -e accept (-G fields)
     #[arg(short = 'G', value_name = "WHAT", value_enum, exclusive = true)]
     list: Option<List>,
+    #[command(flatten)]
+    tshark: TsharkArguments,
     // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     file: CaptureFile,
@@ -137,8 +148,14 @@ enum Format {
     Fields,
     /// An array of frames
     Json,
+    /// Lines of JSON for the bulk interface of Elasticsearch
+    Ek,
     /// PDML, Wireshark's XML
     Pdml,
+    /// PSML, Wireshark's XML of the columns number, time, addresses, protocol, length and info
+    Psml,
+    /// The same columns with tabs between them
+    Tabs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -163,9 +180,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.until.until.is_some() {
         return until::run(arguments, &mut out);
     }
+    arguments.tshark.note_ignored();
     let mut wanted = WantedFields::default();
-    let filter = arguments.filter.as_ref().map(|text| parse(text, &mut wanted)).transpose()?;
-    let columns = columns(arguments, &mut wanted)?;
+    arguments.tshark.apply(&mut wanted);
+    let filter = arguments.filter(&mut wanted)?;
+    let chosen = columns(arguments, &mut wanted)?;
+    let read_filter = arguments.tshark.read_filter.as_deref();
+    let statistics = Statistics::parse(&arguments.tshark.statistics, read_filter, &mut wanted)?;
+    let is_by_frame = arguments.format.is_some() || !statistics.is_empty();
+    if !is_by_frame && (arguments.write.is_none() || arguments.is_live()) {
+        reject_fields_of_frames(&wanted)?;
+    }
     let ring = Ring::read(&arguments.ring)?;
     if !arguments.ring.is_empty() && !arguments.is_live() {
         reject!("-b needs -i IF and -w, because weft writes a single file without -i");
@@ -176,10 +201,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let input = arguments.file.open_and_write(arguments.write.as_deref().map(|path| (path, ring)))?;
     wanted.set_comments(input.comments());
-    if arguments.format.is_some() {
-        frames::run(arguments, input, wanted, filter.as_ref(), columns, &mut out)?;
+    let style = arguments.tshark.style(&input)?;
+    wanted.set_names(style.names.clone().unwrap_or_default());
+    if is_by_frame {
+        let presentation = Presentation { chosen, statistics, style };
+        frames::run(arguments, input, wanted, filter.as_ref(), presentation, &mut out)?;
     } else {
-        units::run(arguments, input, &wanted, filter.as_ref(), &mut out)?;
+        units::run(arguments, input, &wanted, filter.as_ref(), style, &mut out)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -190,9 +218,35 @@ impl Arguments {
         self.file.live.interface().is_some()
     }
 
+    /// Returns whether neither frames nor units are printed.
+    fn is_quiet(&self) -> bool {
+        self.quiet || self.tshark.errors_only
+    }
+
+    /// Applies the options about protocols of ports to a dissector.
+    fn decode(&self, dissector: Dissector) -> Dissector {
+        self.tshark.decode(self.file.decode.apply(dissector))
+    }
+
+    /// The filter of -R and -Y. A frame must pass both.
+    fn filter(&self, wanted: &mut WantedFields) -> Result<Option<Filter>, BadInput> {
+        match (&self.tshark.read_filter, &self.filter) {
+            (None, None) => Ok(None),
+            (Some(one), None) | (None, Some(one)) => parse(one, wanted).map(Some),
+            (Some(read), Some(display)) => {
+                // Parsed alone, an error has the right column.
+                for text in [read, display] {
+                    parse(text, &mut WantedFields::default())?;
+                }
+                parse(&format!("({read}) && ({display})"), wanted).map(Some)
+            }
+        }
+    }
+
     /// Rejects options that contradict each other, and reports what to use instead.
     fn agree(&self) -> Result<(), BadInput> {
         let (json, format) = (self.json, self.format.is_some());
+        let statistics = !self.tshark.statistics.is_empty();
         let write = self.write.is_some() && !self.is_live();
         if self.is_live() && self.write.as_deref() == Some(Path::new("-")) {
             reject!("-w - cannot be combined with -i; use -w FILE");
@@ -202,12 +256,20 @@ impl Arguments {
                 "--json prints one object per unit, and -T json prints one per frame; use only one option"
             }
             () if json && self.verbose => "--json already has all fields; omit -V, or omit --json for text",
+            () if json && statistics => "-z prints frames, and --json prints units; omit --json, or use -q -z",
+            () if json && self.tshark.has_time() => {
+                "--json has times in nanoseconds since 1970; omit -t, or use -T fields -e frame.time"
+            }
+            () if self.tshark.counts_from_printed_frames() && !format && !statistics => {
+                "-t dd counts from the previous printed frame; add -T text to print frames"
+            }
+            () if write && statistics => "-w prints nothing; to print statistics, run weft a second time without -w",
             () if json && self.hex => "--json has no hex dump; omit --json, or use -T fields -e payload",
             () if write && (json || format) => {
                 "-w writes a capture and prints nothing; to print, run weft a second time without -w"
             }
             () if write && (self.verbose || self.hex) => "-w prints nothing, so -V and -x have no effect; omit them",
-            () if self.quiet && (json || format || write) => {
+            () if self.is_quiet() && !statistics && (json || format || write) => {
                 "-q prints only the summary; to print the summary after other output, use --summary"
             }
             () => return Ok(()),
@@ -224,7 +286,7 @@ fn no_match(name: &str) -> String {
 
 /// Parses a display filter, and adds its fields to `wanted`. On a terminal, the message of an error
 /// also shows the position of the error.
-pub(crate) fn parse(text: &str, wanted: &mut WantedFields) -> Result<Filter, BadInput> {
+fn parse(text: &str, wanted: &mut WantedFields) -> Result<Filter, BadInput> {
     use std::io::IsTerminal;
     Filter::parse(text, wanted).map_err(|error| {
         if io::stderr().is_terminal() {
@@ -235,6 +297,21 @@ pub(crate) fn parse(text: &str, wanted: &mut WantedFields) -> Result<Filter, Bad
     })
 }
 
+/// Parses a display filter for units, and adds its fields to `wanted`.
+pub(crate) fn parse_for_units(text: &str, wanted: &mut WantedFields) -> Result<Filter, BadInput> {
+    let filter = parse(text, wanted)?;
+    reject_fields_of_frames(wanted)?;
+    Ok(filter)
+}
+
+/// Rejects fields that no unit has.
+fn reject_fields_of_frames(wanted: &WantedFields) -> Result<(), BadInput> {
+    if let Some(name) = wanted.field_of_frames() {
+        reject!("{name} is a field of frames; use `weft dissect` with -T, such as -T text");
+    }
+    Ok(())
+}
+
 /// The fields of -e and the options of -E.
 struct OutputColumns {
     fields: Vec<(Slot, &'static KnownField)>,
@@ -243,8 +320,8 @@ struct OutputColumns {
 
 fn columns(arguments: &Arguments, wanted: &mut WantedFields) -> Result<OutputColumns, BadInput> {
     let format = arguments.format;
-    if !arguments.fields.is_empty() && !matches!(format, Some(Format::Fields | Format::Json)) {
-        reject!("-e needs -T fields or -T json");
+    if !arguments.fields.is_empty() && !matches!(format, Some(Format::Fields | Format::Json | Format::Ek)) {
+        reject!("-e needs -T fields, -T json or -T ek");
     }
     if !arguments.settings.is_empty() && format != Some(Format::Fields) {
         reject!("-E needs -T fields");

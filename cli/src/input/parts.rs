@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weft_dissector::FrameNumber;
-use weft_dissector::source::{Capture, Comments, Frame};
+use weft_dissector::source::{Capture, Comments, Frame, Names};
 
 use super::frame_origin::FrameFiles;
 use super::{Damage, note_end, open_capture, shown};
@@ -53,6 +53,8 @@ pub(super) struct MergedCaptures {
     frames: u64,
     frame_files: FrameFiles,
     comments: Comments,
+    /// The names in all files.
+    names: Names,
     damage: Damage,
 }
 
@@ -60,12 +62,12 @@ impl MergedCaptures {
     /// Reads the first frame of each file, and sorts the files by the times of these frames. If
     /// `paths` has another order, a note on standard error reports the new order.
     pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut files = Vec::new();
+        let (mut files, names) = (Vec::new(), Names::default());
         for path in paths {
             if path == Path::new("-") {
                 reject!("standard input cannot be read together with other captures");
             }
-            let part = OpenCapture::new(path, open_capture(path)?);
+            let part = OpenCapture::new(path, open_capture(path)?, &names);
             // A file without frames comes last.
             let time = part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
             let pipe = (!path.is_file()).then_some(part);
@@ -89,6 +91,7 @@ impl MergedCaptures {
             frames: 0,
             frame_files: FrameFiles::default(),
             comments: Comments::default(),
+            names,
             damage: Damage::default(),
         })
     }
@@ -108,6 +111,11 @@ impl MergedCaptures {
         self.comments.clone()
     }
 
+    /// The names of addresses in the files so far.
+    pub(super) fn names(&self) -> Names {
+        self.names.clone()
+    }
+
     /// The damage of the files that were read to their end.
     pub(super) fn damage(&self) -> Damage {
         self.damage.clone()
@@ -118,7 +126,7 @@ impl MergedCaptures {
         let time = |part: &OpenCapture| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
         let earliest = self.open.iter().map(time).min().unwrap_or(u64::MAX);
         while let Some(file) = self.pending.pop_if(|file| file.time <= earliest) {
-            self.open.extend(file.pipe.or_else(|| OpenCapture::open(&file.path)));
+            self.open.extend(file.pipe.or_else(|| OpenCapture::open(&file.path, &self.names)));
         }
         // Close the files that have no more frames.
         for part in self.open.extract_if(.., |part| part.next.is_none()) {
@@ -142,16 +150,18 @@ impl MergedCaptures {
 }
 
 impl OpenCapture {
-    fn new(path: &Path, capture: Capture) -> Self {
+    /// Adds the names in the file to `names`.
+    fn new(path: &Path, capture: Capture, names: &Names) -> Self {
         let next = Some(OwnedFrame::default());
+        let capture = capture.with_names(names.clone());
         let mut part = OpenCapture { capture: Box::new(capture), name: shown(path).into(), next };
         part.advance();
         part
     }
 
     /// Opens a file again. If that fails, prints the reason on standard error and returns `None`.
-    fn open(path: &Path) -> Option<Self> {
-        let opened = open_capture(path).map(|capture| OpenCapture::new(path, capture));
+    fn open(path: &Path, names: &Names) -> Option<Self> {
+        let opened = open_capture(path).map(|capture| OpenCapture::new(path, capture, names));
         opened.inspect_err(|error| note(&error.to_string())).ok()
     }
 

@@ -218,7 +218,7 @@ fn options_that_do_not_go_together() {
     let file = capture();
     let file = file.to_str().unwrap();
     for (arguments, message) in [
-        (vec!["-e", "frame.number"], "-e needs -T fields or -T json"),
+        (vec!["-e", "frame.number"], "-e needs -T fields, -T json or -T ek"),
         (vec!["-E", "header=y"], "-E needs -T fields"),
         (vec!["-T", "fields"], "-T fields needs -e FIELD for each column; -G fields lists all fields"),
         (vec!["-T", "fields", "-e", "frame.number", "-E", "header=x"], "-E: header must be y or n, not \"x\""),

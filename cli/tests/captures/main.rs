@@ -17,6 +17,7 @@ mod selection;
 mod several;
 #[path = "../endpoint/skip.rs"]
 mod skip;
+mod tshark;
 mod until;
 mod why;
 mod wire;

@@ -210,9 +210,10 @@ fn a_reader_that_goes_away_costs_no_results() {
 fn options_of_tshark_get_a_hint() {
     let capture = capture();
     for (arguments, way) in [
-        (&["dissect", "-r", &capture, "-z", "conv,tcp"][..], "`weft stats FILE`"),
+        (&["lint", &capture, "-z", "conv,tcp"][..], "`weft stats FILE`"),
         (&["explain", "-i", "eth0"], "weft dissect -i IF"),
-        (&["dissect", "-r", &capture, "-d", "tcp.port==7174,mpa"], "on any port"),
+        (&["lint", &capture, "-d", "tcp.port==7174,mpa"], "on any port"),
+        (&["lint", &capture, "-N", "n"], "weft dissect -N n -H HOSTS FILE"),
         (&["-r", &capture], "weft dissect -r FILE"),
         (&[&capture], "to read a capture: weft dissect "),
     ] {

@@ -71,6 +71,7 @@ impl FilteredFrames {
         while let Some(record) = self.sink.0.ready() {
             if self.filter.matches(&record.values) {
                 self.passed.push(record.facts.number);
+                self.sink.0.mark_displayed(&record);
             }
             self.sink.0.recycle(record);
         }

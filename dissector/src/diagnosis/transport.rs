@@ -1,26 +1,18 @@
 //! TCP's share in a connection: retransmissions, reordering, closed windows, probes without an
 //! answer, FINs and RSTs.
 //!
-//! **Memory.** The state of a direction has a fixed size, except for at most [`MAX_HOLES`] holes. A
-//! hole is a range of octets that a segment skipped.
-
-use std::collections::VecDeque;
+//! **Memory.** The state of a direction has a fixed size, except for the holes of its
+//! [`SequenceTrack`].
 
 use crate::direction::Direction;
 use crate::exchange::CapturePoint;
 use crate::frame_number::FrameNumber;
 use crate::packet::TcpSegment;
-use crate::path::Path;
-use crate::tcp::before;
+use crate::tcp::{Relation, SequenceTrack};
 
 use super::recent::Recent;
 use super::stall::Stall;
 
-/// Maximum number of holes that are kept for each direction.
-const MAX_HOLES: usize = 8;
-/// If a hole is filled after less than this time, the segments were out of order. Otherwise the
-/// octets were sent again. In nanoseconds.
-const REORDERING: u64 = 3_000_000;
 /// An endpoint needs at least this number of segments with one TTL. Otherwise the TTL of its RST is
 /// not compared with them.
 const MIN_SEGMENTS: u64 = 3;
@@ -65,14 +57,6 @@ pub(super) struct Reset {
     /// Whether ACK is set. A TCP that does not know the connection answers a segment with a RST
     /// without ACK (RFC 9293 section 3.10.7.1).
     pub(super) has_ack: bool,
-}
-
-/// A range of sequence numbers that a segment skipped, and the time of this segment.
-#[derive(Debug, Clone, Copy)]
-struct Hole {
-    start: u32,
-    end: u32,
-    time: u64,
 }
 
 /// The meaning of a segment for its receiver.
@@ -130,12 +114,7 @@ pub(super) struct TransportSide {
     pub(super) unanswered: Probes,
     /// The oldest octets without an acknowledgement.
     pub(super) stall: Stall,
-    /// The sequence number after the last octet. A FIN counts as one octet.
-    next: Option<u32>,
-    holes: VecDeque<Hole>,
-    /// Sequence number, payload length and IP identification of the last segment.
-    latest: Option<(u32, u32, Option<u16>)>,
-    path: Option<Path>,
+    sequence: SequenceTrack,
     ttl: Option<u8>,
     has_several_ttls: bool,
     segments_with_ttl: u64,
@@ -158,7 +137,7 @@ impl Transport {
             let peer = &mut self.sides[direction.peer()];
             peer.unanswered = Probes::default();
             let at = CapturePoint { frame: segment.frame(), time: segment.time() };
-            peer.stall.received(segment, peer.next, at);
+            peer.stall.received(segment, peer.sequence.next(), at);
             self.recent.record(direction, segment);
         }
         self.sides[direction].retransmissions > before
@@ -175,11 +154,9 @@ impl Transport {
 impl TransportSide {
     /// Records a segment. Returns `false` if the segment is a copy of a captured segment.
     fn record(&mut self, segment: &TcpSegment<'_>, peer_probes: u64) -> bool {
-        if self.is_copy(segment) {
+        if self.sequence.is_copy(&segment.shape()) {
             return false;
         }
-        self.path.get_or_insert(segment.path());
-        self.latest = Some((segment.seq(), segment.payload_len(), segment.identification()));
         let at = CapturePoint { frame: segment.frame(), time: segment.time() };
         self.segments += 1;
         self.last = Some(at);
@@ -217,15 +194,6 @@ impl TransportSide {
         true
     }
 
-    /// Returns whether the segment was captured before, at another point of the network.
-    fn is_copy(&self, segment: &TcpSegment<'_>) -> bool {
-        let Some((seq, len, identification)) = self.latest else { return false };
-        let is_same = (seq, len) == (segment.seq(), segment.payload_len());
-        let is_elsewhere = self.path.is_some_and(|path| path != segment.path());
-        let is_same_packet = identification.is_some_and(|id| id != 0) && identification == segment.identification();
-        is_same && (is_elsewhere || is_same_packet)
-    }
-
     fn record_reset(&mut self, segment: &TcpSegment<'_>, at: CapturePoint, peer_probes: u64) {
         let is_known = !self.has_several_ttls && self.segments_with_ttl >= MIN_SEGMENTS;
         let usual = self.ttl.filter(|_| is_known);
@@ -261,74 +229,35 @@ impl TransportSide {
 
     /// Compares the sequence numbers of a segment with the octets so far.
     fn meaning(&mut self, segment: &TcpSegment<'_>, at: CapturePoint) -> Meaning {
-        let start = segment.seq().wrapping_add(u32::from(segment.syn()));
-        let end = start.wrapping_add(segment.payload_len()).wrapping_add(u32::from(segment.fin()));
-        if segment.syn() {
-            self.syn_is_answer |= self.syn.is_none() && segment.ack().is_some();
-            self.syn.get_or_insert(at);
-            self.syns += 1;
-            self.next = Some(self.next.filter(|next| before(end, *next)).unwrap_or(end));
-            return if segment.ack().is_none() || self.syns > 1 { Meaning::Syn } else { Meaning::Other };
-        }
-        let Some(next) = self.next else {
-            self.next = Some(end);
-            return Meaning::Other;
-        };
-        let is_probe = start == next.wrapping_sub(1) && segment.payload_len() <= 1 && !segment.fin();
-        if is_probe && segment.ack().is_some() {
-            return Meaning::KeepAlive;
-        }
-        if start == end {
-            return Meaning::Other;
-        }
-        if !before(start, next) {
-            if start != next {
-                self.holes.push_back(Hole { start: next, end: start, time: at.time });
-                self.holes.drain(..self.holes.len().saturating_sub(MAX_HOLES));
+        match self.sequence.record(&segment.shape()) {
+            Relation::Syn | Relation::RepeatedSyn => {
+                self.syn_is_answer |= self.syn.is_none() && segment.ack().is_some();
+                self.syn.get_or_insert(at);
+                self.syns += 1;
+                if segment.ack().is_none() || self.syns > 1 { Meaning::Syn } else { Meaning::Other }
             }
-            self.next = Some(end);
-            return Meaning::Other;
-        }
-        if before(next, end) {
-            self.next = Some(end);
-        }
-        let hole = self.holes.iter().position(|hole| before(start, hole.end) && before(hole.start, end));
-        match hole.and_then(|hole| self.fill(hole, start, end)) {
-            Some(since) if at.time.saturating_sub(since) < REORDERING => {
+            Relation::KeepAlive => Meaning::KeepAlive,
+            Relation::OutOfOrder => {
                 self.out_of_order += 1;
                 Meaning::Other
             }
-            Some(_) => {
+            Relation::Refills => {
                 self.refills += 1;
                 Meaning::Repeats
             }
-            None => Meaning::Repeats,
+            Relation::Repeats => Meaning::Repeats,
+            Relation::Follows | Relation::SkipsOctets | Relation::Empty => Meaning::Other,
         }
     }
 
     /// Returns whether the peer acknowledged all octets of this endpoint.
     pub(super) fn is_all_acked(&self) -> bool {
-        self.stall.is_all_acked(self.next)
+        self.stall.is_all_acked(self.sequence.next())
     }
 
     /// Time with a closed window until `end`, in nanoseconds.
     pub(super) fn closed_window_until(&self, end: u64) -> u64 {
         self.zero_window_ns + self.zero_since.map_or(0, |since| end.saturating_sub(since))
-    }
-
-    /// Removes the octets `start..end` from a hole. Returns the time at which the hole appeared.
-    fn fill(&mut self, hole: usize, start: u32, end: u32) -> Option<u64> {
-        let found = self.holes.get_mut(hole)?;
-        let time = found.time;
-        if !before(found.start, start) {
-            found.start = end;
-        } else if !before(end, found.end) {
-            found.end = start;
-        }
-        if !before(found.start, found.end) {
-            self.holes.remove(hole);
-        }
-        Some(time)
     }
 }
 

@@ -4,16 +4,22 @@
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use crate::calendar::difference;
 use crate::finding::Finding;
-use crate::frame_number::FrameNumber;
 use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
-use crate::packet::{Packet, TransportKind};
-use crate::source::Comments;
+use crate::packet::TransportKind;
+use crate::source::{Comments, Names};
 use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, Unit};
 
+use super::column::{Column, ColumnSource, OtherFrame, protocol_of};
+use super::frame_facts::FrameFacts;
+use super::header_field::HeaderField;
 use super::known::{Condition, Fact, GroupKind, KnownField, Source};
+use super::send_field::SendField;
+use super::time_format::TimeFormat;
+use super::unit_facts;
 use super::values::{FieldValue, Slot, Values};
 
 /// The requested fields: the fields of a filter, and the columns of an output.
@@ -30,27 +36,20 @@ pub struct WantedFields {
     /// Whether a requested fact or group depends on packets.
     packets: bool,
     finding_facts: Vec<(Fact, Slot)>,
+    pub(super) headers: Vec<(HeaderField, Slot)>,
+    columns: Vec<(Column, Slot)>,
+    pub(super) sends: Vec<(SendField, Slot)>,
     /// Whether units must be parsed to find the values of the requested fields.
     walks: bool,
     /// Whether units must be parsed completely, because a requested group or fact depends on all
     /// octets of the unit.
     walks_all: bool,
     comments: Comments,
-}
-
-/// Facts about a frame itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FrameFacts {
-    /// Number of the frame.
-    pub number: FrameNumber,
-    /// Capture time in nanoseconds since 1970.
-    pub time: u64,
-    /// Capture time of the first frame of the capture, in nanoseconds since 1970.
-    pub origin: u64,
-    /// Length on the wire and captured length, in octets; `None` if unknown.
-    pub len: Option<(u32, u32)>,
-    /// The TCP or UDP packet in the frame.
-    pub packet: Option<Packet>,
+    /// The names and the form of times in columns.
+    pub(super) names: Names,
+    time: TimeFormat,
+    /// Whether TCP sequence numbers stay as they are.
+    pub(super) has_absolute_sequence_numbers: bool,
 }
 
 impl WantedFields {
@@ -68,8 +67,10 @@ impl WantedFields {
             }
             Source::When(field, condition) => {
                 self.fields.push((field, slot, Some(condition)));
-                for needed in [field, &grammar::rdmap::TERM_LAYER, &grammar::rdmap::TERM_ETYPE] {
-                    self.set.add(needed);
+                self.set.add(field);
+                if matches!(condition, Condition::Terminated(..)) {
+                    self.set.add(&grammar::rdmap::TERM_LAYER);
+                    self.set.add(&grammar::rdmap::TERM_ETYPE);
                 }
             }
             Source::Group(group) => {
@@ -95,6 +96,9 @@ impl WantedFields {
                 self.packets = true;
             }
             Source::Fact(fact) => self.frame_facts.push((fact, slot)),
+            Source::Header(field) => self.headers.push((field, slot)),
+            Source::Column(column) => self.columns.push((column, slot)),
+            Source::Send(field) => self.sends.push((field, slot)),
         }
         self.walks = self.walks_all || !self.fields.is_empty();
         slot
@@ -103,6 +107,53 @@ impl WantedFields {
     /// Sets the comments of the frames.
     pub fn set_comments(&mut self, comments: Comments) {
         self.comments = comments;
+    }
+
+    /// Sets the names that columns show instead of addresses.
+    pub fn set_names(&mut self, names: Names) {
+        self.names = names;
+    }
+
+    /// Sets the form of times in columns.
+    pub fn set_time_format(&mut self, time: TimeFormat) {
+        self.time = time;
+    }
+
+    /// From now on, `tcp.seq`, `tcp.nxtseq` and `tcp.ack` are the numbers in the header.
+    pub fn set_absolute_sequence_numbers(&mut self) {
+        self.has_absolute_sequence_numbers = true;
+    }
+
+    /// Returns whether a requested field needs a [`FieldReader`](super::FieldReader).
+    #[must_use]
+    #[inline]
+    pub fn needs_reader(&self) -> bool {
+        !self.headers.is_empty() || !self.sends.is_empty() || !self.columns.is_empty()
+    }
+
+    /// Returns whether a requested field is a column. Columns need the summaries of units.
+    #[must_use]
+    #[inline]
+    pub fn columns(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// Returns whether a requested field belongs to the earlier segments of a Send, but is known
+    /// only when the Send is complete.
+    #[must_use]
+    #[inline]
+    pub fn awaits_sends(&self) -> bool {
+        self.sends.iter().any(|(field, _)| *field == SendField::ReassembledIn)
+    }
+
+    /// The name of a requested field that only an output with one record for each frame can show;
+    /// `None` if there is no such field.
+    #[must_use]
+    pub fn field_of_frames(&self) -> Option<&'static str> {
+        let is_of_frames = |known: &&&KnownField| {
+            matches!(known.source, Source::Column(Column::DeltaDisplayed) | Source::Send(SendField::ReassembledIn))
+        };
+        self.slots.iter().find(is_of_frames).map(|known| known.name)
     }
 
     /// Returns whether a requested field depends on findings.
@@ -115,7 +166,7 @@ impl WantedFields {
     /// state of connections.
     #[must_use]
     pub fn monitor(&self) -> bool {
-        self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))
+        self.findings() || self.columns() || grammar::fields_of_context().any(|field| self.set.has(field))
     }
 
     /// Adds the requested groups that are present.
@@ -139,6 +190,10 @@ impl WantedFields {
         };
         for (fact, slot) in &self.unit_facts {
             let value = match (fact, &unit.kind, payload) {
+                (fact, ..) if *fact >= Fact::RsvdUlp => {
+                    unit_facts::add(*fact, unit, *slot, values);
+                    continue;
+                }
                 (Fact::Kind, kind, _) => FieldValue::StaticText(kind.name()),
                 (Fact::Direction, ..) => FieldValue::Number(u64::from(unit.direction)),
                 (Fact::Incomplete, ..) if unit.incomplete => FieldValue::Number(1),
@@ -159,7 +214,8 @@ impl WantedFields {
     /// Adds the values of the frame that completed `unit`, as far as `unit` shows them. Use this
     /// method if the facts about the frame are no longer known.
     pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
-        self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
+        let facts = FrameFacts { number: unit.frame, time: unit.time, origin, ..FrameFacts::default() };
+        self.frame_itself(&facts, values);
         self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
     }
 
@@ -188,7 +244,10 @@ impl WantedFields {
         for (fact, slot) in &self.frame_facts {
             let value = match (fact, facts.len) {
                 (Fact::FrameNumber, _) => FieldValue::Number(facts.number.into()),
-                (Fact::FrameTimeEpoch, _) => FieldValue::Time(facts.time),
+                (Fact::FrameTime | Fact::FrameTimeEpoch, _) => FieldValue::Time(facts.time),
+                (Fact::FrameTimeDelta, Some(_)) => {
+                    FieldValue::Difference(difference(facts.time, facts.previous.unwrap_or(facts.time)))
+                }
                 (Fact::FrameTimeRelative, _) => FieldValue::Time(facts.time.saturating_sub(facts.origin)),
                 (Fact::FrameLen, Some((wire, _))) => FieldValue::Number(u64::from(wire)),
                 (Fact::FrameCapLen, Some((_, captured))) => FieldValue::Number(u64::from(captured)),
@@ -235,6 +294,62 @@ impl WantedFields {
             values.add(*slot, one);
             if let Some(two) = two {
                 values.add(*slot, two);
+            }
+        }
+    }
+
+    /// Adds the columns of a frame. Call this when all units of the frame are known. `displayed` is
+    /// the time of the previous frame that passed the filter, and `summaries` are the summaries of
+    /// the units of the frame.
+    pub(crate) fn columns_of_frame(
+        &self,
+        facts: &FrameFacts,
+        displayed: Option<u64>,
+        other: Option<&OtherFrame>,
+        (protocol, info): (Option<&'static str>, String),
+        values: &mut Values,
+    ) {
+        let (names, time) = (&self.names, self.time);
+        let source = ColumnSource { facts, displayed, other, ends: None, protocol, info, names, time };
+        self.add_columns(&source, values);
+    }
+
+    /// Adds the columns of a unit that is judged alone, without the other units of its frame.
+    /// `facts` are the facts about the frame, if they are known. `summary` returns the summary of
+    /// the unit.
+    pub(super) fn columns_of_unit(
+        &self,
+        unit: &Unit<'_>,
+        (facts, origin): (Option<&FrameFacts>, u64),
+        summary: impl FnOnce() -> String,
+        values: &mut Values,
+    ) {
+        if self.columns.is_empty() {
+            return;
+        }
+        let of_unit = FrameFacts { number: unit.frame, time: unit.time, origin, ..FrameFacts::default() };
+        let (names, time, info) = (&self.names, self.time, summary());
+        let (ends, protocol) = (Some((unit.ends.src.ip(), unit.ends.dst.ip())), protocol_of(unit));
+        // The octets of a unit outside MPA are octets of TCP.
+        let protocol = Some(protocol.unwrap_or("TCP"));
+        let facts = facts.unwrap_or(&of_unit);
+        let source = ColumnSource { facts, displayed: None, other: None, ends, protocol, info, names, time };
+        self.add_columns(&source, values);
+    }
+
+    fn add_columns(&self, source: &ColumnSource<'_>, values: &mut Values) {
+        for (column, slot) in &self.columns {
+            if *column == Column::DeltaDisplayed {
+                let FrameFacts { time, len, .. } = *source.facts;
+                if len.is_some() {
+                    let since = difference(time, source.displayed.unwrap_or(time));
+                    values.add(*slot, FieldValue::Difference(since));
+                }
+                continue;
+            }
+            let text = source.text(*column);
+            if !text.is_empty() {
+                values.add_octets(*slot, text.as_bytes());
             }
         }
     }
@@ -344,6 +459,10 @@ impl Collector<'_> {
                 Some(Condition::Checked) => self.checked,
                 Some(Condition::Terminated(layer, etype)) => {
                     self.layer == Some(*layer) && (etype.is_none() || *etype == self.etype)
+                }
+                Some(Condition::Present) => {
+                    self.values.add(*slot, FieldValue::Present);
+                    false
                 }
             };
             if there {

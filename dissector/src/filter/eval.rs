@@ -84,6 +84,9 @@ impl Predicate {
             (Predicate::Number(relation, wanted), FieldValue::Number(value) | FieldValue::Time(value)) => {
                 relate(*relation, value, wanted)
             }
+            (Predicate::Number(relation, wanted), FieldValue::Difference(value)) => {
+                relate(*relation, &i128::from(*value), &i128::from(*wanted))
+            }
             (Predicate::Octets(relation, wanted), _) => {
                 octets_of(value, values).is_some_and(|value| relate(*relation, value, wanted.as_slice()))
             }
@@ -92,6 +95,9 @@ impl Predicate {
             }
             (Predicate::Numbers(ranges), FieldValue::Number(value) | FieldValue::Time(value)) => {
                 ranges.iter().any(|range| range.contains(value))
+            }
+            (Predicate::Numbers(ranges), FieldValue::Difference(value)) => {
+                u64::try_from(*value).is_ok_and(|value| ranges.iter().any(|range| range.contains(&value)))
             }
             (Predicate::Addresses(ranges), FieldValue::Address(value)) => {
                 ranges.iter().any(|range| range.contains(value))
@@ -127,12 +133,10 @@ fn relate<T: PartialOrd + ?Sized>(relation: Relation, value: &T, wanted: &T) -> 
 
 fn fields_relate(relation: Relation, values: &Values, slot: Slot, other: Slot) -> bool {
     let pair = |a: &FieldValue, b: &FieldValue| match (a, b) {
-        (FieldValue::Number(a), FieldValue::Number(b)) | (FieldValue::Time(a), FieldValue::Time(b)) => {
-            relate(relation, a, b)
-        }
         (FieldValue::Address(a), FieldValue::Address(b)) => relate(relation, a, b),
-        _ => match (octets_of(a, values), octets_of(b, values)) {
-            (Some(a), Some(b)) => relate(relation, a, b),
+        _ => match (a.number(), b.number(), octets_of(a, values), octets_of(b, values)) {
+            (Some(a), Some(b), ..) => relate(relation, &a, &b),
+            (.., Some(a), Some(b)) => relate(relation, a, b),
             _ => false,
         },
     };
@@ -248,6 +252,7 @@ impl Compiler<'_, '_> {
                 }
             }
             Kind::Time => Predicate::Number(order, literal::time(self.text, literal)?),
+            Kind::Date => Predicate::Number(order, literal::date(self.text, literal)?),
             Kind::Octets | Kind::Text => {
                 let octets = literal::octets(self.text, literal, known)?;
                 literal::among_words(self.text, literal, known, &octets)?;
@@ -300,6 +305,10 @@ impl Compiler<'_, '_> {
             }
             Kind::Time => {
                 let (a, b) = (literal::time(text, low)?, literal::time(text, high)?);
+                Predicate::Numbers(vec![range(a, b).ok_or_else(empty)?])
+            }
+            Kind::Date => {
+                let (a, b) = (literal::date(text, low)?, literal::date(text, high)?);
                 Predicate::Numbers(vec![range(a, b).ok_or_else(empty)?])
             }
             Kind::Octets | Kind::Text | Kind::Presence => {

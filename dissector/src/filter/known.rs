@@ -6,8 +6,12 @@ use std::sync::LazyLock;
 
 use weft_core::spelling::{distance, is_beginning};
 
+use super::column::{COLUMNS, Column};
+pub use super::field_type::{Kind, Show};
+use super::header_field::{HEADER_FIELDS, HeaderField};
+use super::send_field::{SEND_FIELDS, SendField};
 use crate::grammar::field::nth_name;
-use crate::grammar::{self, Base, Field};
+use crate::grammar::{self, Base, Field, ddp, rdmap};
 
 /// A field or protocol.
 #[derive(Debug)]
@@ -29,42 +33,6 @@ pub struct KnownField {
     pub(super) source: Source,
 }
 
-/// The type of values. The type determines how the values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Numbers.
-    Number,
-    /// Bytes.
-    Octets,
-    /// Texts.
-    Text,
-    /// IPv4 addresses.
-    Ipv4,
-    /// IPv6 addresses.
-    Ipv6,
-    /// IPv4 or IPv6 addresses.
-    Address,
-    /// Seconds with a fraction.
-    Time,
-    /// No values: only the presence can be tested.
-    Presence,
-}
-
-/// The output format of values. If tshark knows the field, this is the format of tshark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show {
-    /// Decimal.
-    Dec,
-    /// `0x` and this number of hexadecimal digits.
-    Hex(u8),
-    /// A number in hexadecimal, padded to this many octets, without `0x`.
-    HexOctets(u8),
-    /// The name of the value, instead of its number.
-    Name,
-    /// The plain value: octets in hexadecimal, text, addresses, seconds.
-    Plain,
-}
-
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
     Grammar(&'static Field),
@@ -72,6 +40,9 @@ pub(super) enum Source {
     When(&'static Field, Condition),
     Group(GroupKind),
     Fact(Fact),
+    Header(HeaderField),
+    Column(Column),
+    Send(SendField),
 }
 
 /// Some Wireshark fields correspond to only some occurrences of a field of weft. The condition
@@ -85,6 +56,8 @@ pub(super) enum Condition {
     /// The unit is a Terminate with this layer. If an error type is given, the Terminate also has
     /// this error type.
     Terminated(u64, Option<u64>),
+    /// No condition, and the value does not matter.
+    Present,
 }
 
 /// The unit or header whose presence a filter tests.
@@ -116,7 +89,9 @@ pub(super) enum GroupKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Fact {
     FrameNumber,
+    FrameTime,
     FrameTimeEpoch,
+    FrameTimeDelta,
     FrameTimeRelative,
     FrameLen,
     FrameCapLen,
@@ -147,6 +122,12 @@ pub(super) enum Fact {
     Len,
     PayloadLen,
     Payload,
+    RsvdUlp,
+    MarkerRes,
+    ResNotSet0,
+    RevNotSet1,
+    RejectBitResponder,
+    BadLength,
     FindingRequirement,
     FindingSeverity,
     FindingSummary,
@@ -158,7 +139,9 @@ type FactRow = (&'static str, &'static str, Kind, Show, Fact);
 
 static FACTS: &[FactRow] = &[
     ("frame.number", "Frame number", Kind::Number, Show::Dec, Fact::FrameNumber),
+    ("frame.time", "Date and time of day, in UTC", Kind::Date, Show::Plain, Fact::FrameTime),
     ("frame.time_epoch", "Seconds since 1970", Kind::Time, Show::Plain, Fact::FrameTimeEpoch),
+    ("frame.time_delta", "Seconds since the previous frame", Kind::Time, Show::Plain, Fact::FrameTimeDelta),
     ("frame.time_relative", "Seconds since the first frame", Kind::Time, Show::Plain, Fact::FrameTimeRelative),
     ("frame.len", "Bytes on the wire", Kind::Number, Show::Dec, Fact::FrameLen),
     ("frame.cap_len", "Bytes captured", Kind::Number, Show::Dec, Fact::FrameCapLen),
@@ -195,6 +178,18 @@ static FACTS: &[FactRow] = &[
     ("len", "Bytes of streaming data, of a gap, or of unparsed data", Kind::Number, Show::Dec, Fact::Len),
     ("payload_len", "Bytes of ULP payload", Kind::Number, Show::Dec, Fact::PayloadLen),
     ("payload", "ULP payload", Kind::Octets, Show::Plain, Fact::Payload),
+    ("iwarp_ddp.rsvdulp", "Bytes that DDP reserves for RDMAP", Kind::Octets, Show::Plain, Fact::RsvdUlp),
+    ("iwarp_mpa.marker_res", "RESERVED of each marker", Kind::Number, Show::Hex(4), Fact::MarkerRes),
+    ("iwarp_mpa.res.not_set0", "A Request with Res other than 0", Kind::Presence, Show::Dec, Fact::ResNotSet0),
+    ("iwarp_mpa.rev.not_set1", "A Request with Rev other than 1", Kind::Presence, Show::Dec, Fact::RevNotSet1),
+    (
+        "iwarp_mpa.reject_bit_responder",
+        "A Reply that rejects the connection",
+        Kind::Presence,
+        Show::Dec,
+        Fact::RejectBitResponder,
+    ),
+    ("iwarp_mpa.bad_length", "PD_Length exceeds 512", Kind::Presence, Show::Dec, Fact::BadLength),
     ("finding.requirement", "The violated requirement", Kind::Text, Show::Plain, Fact::FindingRequirement),
     ("finding.severity", "note, warning or error, in this order", Kind::Number, Show::Name, Fact::FindingSeverity),
     ("finding.summary", "Summary of the requirement", Kind::Text, Show::Plain, Fact::FindingSummary),
@@ -240,6 +235,15 @@ static CONDITIONAL_FIELDS: &[(&str, &str, Condition)] = &[
     ("iwarp_rdma.term_errcode_llp", "iwarp_rdma.term_errcode", Condition::Terminated(2, None)),
 ];
 
+/// Parts of headers in Wireshark that have no value of their own. Each part is present if this
+/// field of weft is present.
+static PARTS: [(&str, &str, &Field); 4] = [
+    ("iwarp_ddp.control_field", "DDP control octet", &ddp::TAGGED_FLAG),
+    ("iwarp_rdma.control_field", "RDMAP control octet", &rdmap::OPCODE),
+    ("iwarp_rdma.term_ctrl", "Terminate Control Field", &rdmap::TERM_LAYER),
+    ("iwarp_rdma.term_hdrct", "HdrCt", &rdmap::TERM_HDRCT_M),
+];
+
 /// Fields whose format in Wireshark differs from the display format in weft.
 static WIRESHARK_FORMATS: &[(&str, Show)] = &[
     ("iwarp_ddp.rsvd", Show::Hex(2)),
@@ -264,6 +268,27 @@ static ALL: LazyLock<HashMap<&'static str, KnownField>> = LazyLock::new(|| {
         let field = grammar::fields().find(|known| known.name == *field)?;
         Some(of_field(name, field, Source::When(field, *condition)))
     });
+    let parts = PARTS.iter().map(|(name, label, field)| {
+        let source = Source::When(field, Condition::Present);
+        KnownField { section: field.section, ..plain(name, label, Kind::Presence, Show::Dec, source) }
+    });
+    let headers = HEADER_FIELDS
+        .iter()
+        .map(|(name, label, kind, show, field)| plain(name, label, *kind, *show, Source::Header(*field)));
+    let columns = COLUMNS
+        .iter()
+        .map(|(name, label, column)| plain(name, label, Kind::Text, Show::Plain, Source::Column(*column)));
+    let displayed = [plain(
+        "frame.time_delta_displayed",
+        "Seconds since the previous frame that passes -Y (only with -T)",
+        Kind::Time,
+        Show::Plain,
+        Source::Column(Column::DeltaDisplayed),
+    )];
+    let sends = SEND_FIELDS
+        .iter()
+        .map(|(name, label, kind, show, field)| plain(name, label, *kind, *show, Source::Send(*field)));
+    let wireshark = parts.chain(headers).chain(columns).chain(displayed).chain(sends);
     let groups = GROUPS
         .iter()
         .map(|(name, label, group)| plain(name, label, Kind::Presence, Show::Plain, Source::Group(*group)));
@@ -272,7 +297,7 @@ static ALL: LazyLock<HashMap<&'static str, KnownField>> = LazyLock::new(|| {
         words: if *fact == Fact::Kind { KINDS } else { &[] },
         ..plain(name, label, *kind, *show, Source::Fact(*fact))
     });
-    fields.chain(narrower).chain(groups).chain(facts).map(|known| (known.name, known)).collect()
+    fields.chain(narrower).chain(wireshark).chain(groups).chain(facts).map(|known| (known.name, known)).collect()
 });
 
 fn plain(name: &'static str, label: &'static str, kind: Kind, show: Show, source: Source) -> KnownField {
@@ -329,7 +354,7 @@ pub fn all() -> Vec<&'static KnownField> {
 }
 
 /// The known name that is most similar to `name`; `None` if no name is similar. Known names that
-/// continue `name` come first: `tcp.seq_raw` for `tcp.seq`.
+/// continue `name` come first: `tcp.hdr_len` for `tcp.hdr`.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();

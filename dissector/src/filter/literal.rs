@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::ast::{Literal, LiteralKind};
 use super::error::FilterError;
+use crate::calendar::parse_calendar_time;
 use weft_core::spelling::distance;
 
 use super::known::{Kind, KnownField};
@@ -77,6 +78,16 @@ pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError
     let seconds: u64 = seconds.parse().map_err(|_| fault())?;
     let fraction: u64 = format!("{fraction:0<9}").parse().map_err(|_| fault())?;
     seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
+}
+
+/// Reads a date with the time of day in UTC. Returns nanoseconds since 1970.
+pub(super) fn date(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError> {
+    let word = match &literal.kind {
+        LiteralKind::Word(word) => (*word).to_owned(),
+        LiteralKind::Str(octets) => String::from_utf8_lossy(octets).into_owned(),
+    };
+    let expected = "expected a date and a time in UTC here, such as \"2026-01-31 12:34:56.5\"";
+    parse_calendar_time(&word).ok_or_else(|| FilterError::new(text, &literal.span, expected))
 }
 
 /// Reads octets. The literal is a string or a word. If the field has text values, a word is the

@@ -15,10 +15,15 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `lex`, `ast` | parse the text |
-//! | [`mod@known`] | defines the fields |
+//! | [`mod@known`], `field_type` | define the fields, and the types of their values |
+//! | `header_field`, `column`, `send_field` | define further fields of Wireshark |
 //! | `literal` | reads values in the text |
 //! | `eval` | compiles and evaluates the filter |
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
+//! | `frame_facts`, `unit_facts` | have and collect the facts about frames and units |
+//! | `field_reader`, `tcp_fields` | collect the fields of headers, and the analysis of TCP |
+//! | `sends` | puts Sends of several segments together |
+//! | `time_format` | formats times as tshark's option `-t` |
 //!
 //! A filter and the columns of an output share one [`WantedFields`]. Therefore
 //! [`grammar`](crate::grammar) reads a unit only once, and only requested fields are stored.
@@ -27,18 +32,33 @@
 
 mod ast;
 mod collect;
+mod column;
 mod error;
 mod eval;
+mod field_reader;
+mod field_type;
+mod frame_facts;
+mod header_field;
 pub mod known;
 mod lex;
 mod literal;
+mod send_field;
+mod sends;
+mod tcp_fields;
 #[cfg(test)]
 mod tests;
+mod time_format;
+mod unit_facts;
 pub(crate) mod values;
 
-pub use collect::{FrameFacts, WantedFields};
+pub use collect::WantedFields;
+pub(crate) use column::protocol_of;
+pub use column::{DEFAULT_COLUMNS, OtherFrame};
 pub use error::FilterError;
+pub use field_reader::FieldReader;
+pub use frame_facts::FrameFacts;
 pub use known::{KnownField, known};
+pub use time_format::{InvalidTimeFormat, TimeForm, TimeFormat};
 pub use values::{Slot, Values};
 
 /// Maximum length of a filter in octets.

@@ -145,6 +145,28 @@ fn addresses_compare_with_networks_and_times_with_fractions() {
 }
 
 #[test]
+fn dates_and_differences_compare_with_numbers() {
+    // 2024-02-29 12:34:56.5 UTC; the seconds are those of `date -u -d ... +%s`.
+    let time = [("frame.time", FieldValue::Time(1_709_210_096_500_000_000))];
+    for (text, expected) in [
+        ("frame.time == \"2024-02-29 12:34:56.5\"", true),
+        ("frame.time == \"Feb 29, 2024 12:34:56.5 UTC\"", true),
+        ("frame.time > 2024-02-29", true),
+        ("frame.time in {2024-02-29T12:34:56..2024-02-29T12:34:57}", true),
+        ("frame.time < \"2024-02-29 12:34:56\"", false),
+    ] {
+        assert_eq!(passes(text, &time), expected, "{text}");
+    }
+    assert!(fault("frame.time > 1.5").contains("expected a date and a time in UTC here"));
+    // A frame can have an earlier time than the frame before it.
+    let earlier = [("frame.time_delta", FieldValue::Difference(-1_000))];
+    assert!(passes("frame.time_delta < 0", &earlier));
+    assert!(!passes("frame.time_delta in {0..1}", &earlier));
+    let later = [("frame.time_delta", FieldValue::Difference(1_500_000_000))];
+    assert!(passes("frame.time_delta == 1.5 && frame.time_delta in {1..2}", &later));
+}
+
+#[test]
 fn fields_compare_with_fields() {
     let ports = |a, b| [("tcp.srcport", FieldValue::Number(a)), ("tcp.dstport", FieldValue::Number(b))];
     assert!(passes("tcp.srcport > tcp.dstport", &ports(2, 1)));
@@ -211,8 +233,8 @@ fn every_field_of_the_grammars_is_known_and_no_name_has_two_meanings() {
     }
     assert_eq!(known::nearest("iwarp_mpa.ulpdulenght"), Some("iwarp_mpa.ulpdulength"));
     assert_eq!(known::nearest("ulpdulength"), Some("iwarp_mpa.ulpdulength"));
-    assert_eq!(known::nearest("frame.time"), Some("frame.time_epoch"));
-    assert_eq!(known::nearest("tcp.seq"), Some("tcp.seq_raw"));
+    assert_eq!(known::nearest("frame.cap"), Some("frame.cap_len"));
+    assert_eq!(known::nearest("tcp.hdr"), Some("tcp.hdr_len"));
     assert_eq!(known::nearest("something.else.entirely"), None);
 }
 

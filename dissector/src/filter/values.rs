@@ -5,10 +5,11 @@ use std::io::Write as _;
 use std::net::IpAddr;
 use std::ops::Range;
 
+use crate::calendar::{CalendarTime, seconds};
 use crate::format::{decimal, hex_number, hex_octets};
 use crate::grammar::Value;
 
-use super::known::{KnownField, Show};
+use super::known::{Kind, KnownField, Show};
 
 /// The index of a requested field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,20 @@ pub(crate) enum FieldValue {
     Address(IpAddr),
     /// Time in nanoseconds.
     Time(u64),
+    /// Difference of two times in nanoseconds.
+    Difference(i64),
     Present,
+}
+
+impl FieldValue {
+    /// The number or time; `None` for other values.
+    pub(super) fn number(&self) -> Option<i128> {
+        match self {
+            FieldValue::Number(value) | FieldValue::Time(value) => Some((*value).into()),
+            FieldValue::Difference(value) => Some((*value).into()),
+            FieldValue::Octets(_) | FieldValue::StaticText(_) | FieldValue::Address(_) | FieldValue::Present => None,
+        }
+    }
 }
 
 /// Values of requested fields, in the order in which they were added.
@@ -98,6 +112,17 @@ impl Values {
         self.arena.get(range.clone()).unwrap_or(&[])
     }
 
+    /// The numbers of the field `slot`, and its times in nanoseconds. Other values are omitted.
+    pub fn numbers(&self, slot: Slot) -> impl Iterator<Item = i128> {
+        self.of(slot).filter_map(FieldValue::number)
+    }
+
+    /// Number of values of the field `slot`.
+    #[must_use]
+    pub fn count(&self, slot: Slot) -> usize {
+        self.of(slot).count()
+    }
+
     /// Appends each value of the field `slot` to `out`, in the format of tshark. `between` appends
     /// the separator between two values. Returns the number of values.
     #[inline]
@@ -144,7 +169,11 @@ impl Values {
             FieldValue::Number(value) => write_number(*value, known, out),
             FieldValue::Octets(range) => {
                 let octets = self.octets(range);
-                if known.kind == super::known::Kind::Text && std::str::from_utf8(octets).is_ok() {
+                if known.show == Show::Mac {
+                    for (index, octet) in octets.iter().enumerate() {
+                        let _ = write!(out, "{}{octet:02x}", if index > 0 { ":" } else { "" });
+                    }
+                } else if known.kind == Kind::Text && std::str::from_utf8(octets).is_ok() {
                     out.extend_from_slice(octets);
                 } else {
                     hex_octets(octets, out);
@@ -154,9 +183,15 @@ impl Values {
             FieldValue::Address(address) => {
                 let _ = write!(out, "{address}");
             }
+            FieldValue::Time(time) if known.kind == Kind::Date => {
+                out.extend_from_slice(CalendarTime::of(*time).in_words().as_bytes());
+            }
+            FieldValue::Difference(difference) => out.extend_from_slice(seconds(*difference, 9).as_bytes()),
             FieldValue::Time(time) => {
                 let _ = write!(out, "{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
             }
+            // tshark prints 1 for a part of a header without a value.
+            FieldValue::Present if known.show == Show::Dec => out.push(b'1'),
             FieldValue::Present => out.extend_from_slice(known.name.as_bytes()),
         }
     }
@@ -166,7 +201,7 @@ impl Values {
 #[inline]
 pub(crate) fn write_number(value: u64, known: &KnownField, out: &mut Vec<u8>) {
     match known.show {
-        Show::Dec | Show::Plain => decimal(value, out),
+        Show::Dec | Show::Plain | Show::Mac => decimal(value, out),
         Show::Hex(digits) => {
             out.extend_from_slice(b"0x");
             hex_number(value, digits, out);

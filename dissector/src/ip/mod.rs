@@ -168,6 +168,24 @@ impl Packet {
     }
 }
 
+/// Receives the headers that [`IpReader`] reads, from the outermost header to the innermost.
+pub(crate) trait HeaderSink {
+    /// Receives a header before an IP header. `octets` are the captured octets from the start of
+    /// the header on.
+    fn link(&mut self, header: Header, octets: &[u8]) {
+        let _ = (header, octets);
+    }
+
+    /// Receives a valid IP header. `octets` are the captured octets from the start of the header
+    /// on.
+    fn ip(&mut self, octets: &[u8]) {
+        let _ = octets;
+    }
+}
+
+/// Ignores all headers.
+impl HeaderSink for () {}
+
 /// Finds the TCP segments and UDP datagrams of frames. Stores fragments of incomplete packets.
 #[derive(Default)]
 pub(crate) struct IpReader {
@@ -183,6 +201,19 @@ impl IpReader {
     /// # Errors
     /// The reason why the frame has no readable segment or datagram.
     pub(crate) fn read<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Option<Transport<'a>>, SkipReason> {
+        self.read_headers(frame, &mut ())
+    }
+
+    /// Like [`IpReader::read`]. In addition, `headers` receives the headers before the transport
+    /// header.
+    ///
+    /// # Errors
+    /// The reason why the frame has no readable segment or datagram.
+    pub(crate) fn read_headers<'a>(
+        &'a mut self,
+        frame: &Frame<'a>,
+        headers: &mut impl HeaderSink,
+    ) -> Result<Option<Transport<'a>>, SkipReason> {
         let captured = frame.octets.len();
         let wire_len = (frame.wire_len as usize).max(captured).min(LONGEST_PACKET.max(captured));
         let mut rest = UnreadBytes { reassembled: false, at: 0, end: captured, wire_len };
@@ -194,6 +225,7 @@ impl IpReader {
         for _ in 0..MAX_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
             if header != Header::Ip {
+                headers.link(header, octets);
                 if let Some(tag) = link::tag(header, octets) {
                     path.add(tag);
                 }
@@ -202,6 +234,7 @@ impl IpReader {
                 continue;
             }
             let ip = header::read(octets, rest.wire_len)?;
+            headers.ip(octets);
             let mut inner = rest.part(ip.head, ip.payload_len)?;
             let mut protocol = ip.protocol;
             if let Some(piece) = &ip.fragment {

@@ -6,7 +6,7 @@
 //! because a tunnel header can follow an IP header, and another IP header then follows the tunnel
 //! header.
 //!
-//! This module does not check link addresses and checksums, because no other module needs them.
+//! This module does not check link addresses and checksums.
 
 mod capture_headers;
 mod cooked;
@@ -40,6 +40,17 @@ const MPLS_PORT: u16 = 6635;
 #[must_use]
 pub fn reads_link_type(link_type: u16) -> bool {
     link_type == link_type::ETHERNET || !matches!(first(link_type, &[]), Err(SkipReason::LinkType(_)))
+}
+
+/// Returns whether the header is an Ethernet header.
+pub(crate) fn is_ethernet(header: Header) -> bool {
+    matches!(header, Header::Link(types::ETHERNET) | Header::Ethernet)
+}
+
+/// Returns whether the header is a VLAN tag. The tag has two bytes with priority and number, and
+/// two bytes with the next EtherType.
+pub(crate) fn is_vlan(header: Header) -> bool {
+    matches!(header, Header::EtherType(ether_type) if ether_type::is_vlan(ether_type))
 }
 
 /// Reads the header at the start of `bytes`. This function does not read [`Header::Ip`]; the caller

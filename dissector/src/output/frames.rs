@@ -6,11 +6,12 @@
 //! while findings about its frame are possible. At most [`MAX_WAITING_FRAMES`] records and
 //! [`MAX_WAITING_MEMORY`] octets wait. If a unit or finding arrives after the record of its frame
 //! was released, the frame gets a second record. The second record comes after records of later
-//! frames.
+//! frames. A second record has no fields of headers.
 
 use std::collections::VecDeque;
 
-use crate::filter::{FrameFacts, WantedFields};
+use crate::filter::values::FieldValue;
+use crate::filter::{FieldReader, FrameFacts, WantedFields, known, protocol_of};
 use crate::finding::Finding;
 use crate::frame_number::FrameNumber;
 use crate::packet::Packet;
@@ -48,7 +49,12 @@ pub struct RecordParts {
 pub struct Frames {
     wanted: WantedFields,
     keep: RecordParts,
+    reader: FieldReader,
     origin: Option<u64>,
+    /// Capture time of the latest frame, in nanoseconds since 1970.
+    latest: Option<u64>,
+    /// Capture time of the latest frame that passed the filter, in nanoseconds since 1970.
+    displayed: Option<u64>,
     /// The record of the current frame.
     newest: Option<Box<Record>>,
     /// The waiting records of earlier frames.
@@ -63,18 +69,35 @@ impl Frames {
     /// Collects the requested fields and the parts in `keep`.
     #[must_use]
     pub fn new(wanted: WantedFields, keep: RecordParts) -> Self {
-        let (waiting, late, used) = (VecDeque::new(), Vec::new(), Vec::new());
-        Frames { wanted, keep, origin: None, newest: None, waiting, late, used, held: 0, complete: false }
+        let summaries = keep.summaries || wanted.columns();
+        Frames {
+            wanted,
+            keep: RecordParts { summaries, ..keep },
+            reader: FieldReader::default(),
+            origin: None,
+            latest: None,
+            displayed: None,
+            newest: None,
+            waiting: VecDeque::new(),
+            late: Vec::new(),
+            used: Vec::new(),
+            held: 0,
+            complete: false,
+        }
     }
 
     /// Starts a frame. Call this method before the dissector reads the frame.
     pub fn begin(&mut self, frame: &Frame<'_>) {
         self.complete = false;
         let origin = *self.origin.get_or_insert(frame.time);
+        let previous = self.latest.replace(frame.time);
         let captured = u32::try_from(frame.octets.len()).unwrap_or(u32::MAX);
-        let len = Some((frame.wire_len, captured));
-        let mut record = self.fresh(FrameFacts { number: frame.number, time: frame.time, origin, len, packet: None });
+        let (number, time, len) = (frame.number, frame.time, Some((frame.wire_len, captured)));
+        let mut record = self.fresh(FrameFacts { number, time, origin, previous, len, packet: None });
         (record.interface, record.link_type) = (frame.interface, frame.link_type);
+        if self.wanted.needs_reader() {
+            record.other = self.reader.frame(&self.wanted, frame, &mut record.values);
+        }
         if self.keep.octets {
             record.octets.extend_from_slice(frame.octets);
             self.held += frame.octets.len();
@@ -89,6 +112,9 @@ impl Frames {
         if let Some(record) = &mut self.newest {
             record.facts.packet = Some(*packet);
             record.stream = packet.transport.stream().or(record.stream);
+            if self.wanted.needs_reader() {
+                self.reader.packet(&self.wanted, packet, &mut record.values);
+            }
         }
     }
 
@@ -106,13 +132,15 @@ impl Frames {
             self.wanted.frame(&record.facts, &mut record.values);
         }
         // A later finding can be about any frame so far.
-        self.complete = complete && !self.keep.findings && !self.wanted.findings();
+        let is_complete = complete && !self.keep.findings && !self.wanted.findings();
+        self.complete = is_complete && !(self.wanted.awaits_sends() && self.reader.has_open_send());
     }
 
     /// Adds a unit to the record of its frame.
     pub fn unit(&mut self, unit: &Unit<'_>) {
         let keep = self.keep;
         let kept = (keep.summaries || keep.trees || keep.layers).then(|| UnitRecord {
+            protocol: protocol_of(unit),
             summary: if keep.summaries { text::summary(unit) } else { String::new() },
             tree: if keep.trees { text::tree_lines(&tree(unit)) } else { String::new() },
             layers: if keep.layers { layers(unit) } else { Vec::new() },
@@ -125,12 +153,16 @@ impl Frames {
             Some(record) => {
                 self.wanted.unit(unit, &mut record.values);
                 record.units.extend(kept);
+                if self.wanted.needs_reader() {
+                    let earlier = self.reader.unit(&self.wanted, unit, &mut record.values);
+                    self.reassembled(unit.frame, &earlier);
+                }
             }
             // Missing octets at the end of the data belong to no frame.
             None if unit.frame == FrameNumber::NONE => {}
             None => {
                 let origin = self.origin.unwrap_or(unit.time);
-                let facts = FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None };
+                let facts = FrameFacts { number: unit.frame, time: unit.time, origin, ..FrameFacts::default() };
                 let mut record = self.fresh(facts);
                 self.wanted.unit(unit, &mut record.values);
                 self.wanted.frame_of(unit, origin, &mut record.values);
@@ -158,14 +190,61 @@ impl Frames {
         }
     }
 
+    /// Adds the values of the other segments of a Send that `frame` completes. `earlier` has the
+    /// frames of these segments.
+    fn reassembled(&mut self, frame: FrameNumber, earlier: &[FrameNumber]) {
+        let name = "iwarp_rdma.send.reassembled_in";
+        let Some(slot) = known(name).filter(|_| self.wanted.awaits_sends()).map(|known| self.wanted.add(known)) else {
+            return;
+        };
+        for segment in earlier.iter().filter(|segment| **segment != frame) {
+            if let Some(record) = find(&mut self.newest, &mut self.waiting, *segment) {
+                record.values.add(slot, FieldValue::Number(frame.into()));
+            }
+        }
+    }
+
+    /// Records that the frame of `record` passed the filter.
+    pub fn mark_displayed(&mut self, record: &Record) {
+        // The second record of a frame does not count.
+        if record.facts.len.is_some() {
+            self.displayed = Some(record.facts.time);
+        }
+    }
+
+    /// Capture time of the latest frame that passed the filter, in nanoseconds since 1970.
+    #[must_use]
+    pub fn displayed(&self) -> Option<u64> {
+        self.displayed
+    }
+
     /// Ends the capture. After that, [`Frames::ready`] releases all records.
     pub fn finish(&mut self) {
         self.complete = true;
     }
 
     /// Returns the next record that need not wait any longer. Returns `None` if all records must
-    /// wait. After use, pass the record to [`Frames::recycle`].
+    /// wait. If the record passes the filter, pass it to [`Frames::mark_displayed`]. After use, pass
+    /// it to [`Frames::recycle`].
     pub fn ready(&mut self) -> Option<Box<Record>> {
+        let mut record = self.released()?;
+        if self.wanted.columns() {
+            let Record { facts, other, units, values, .. } = &mut *record;
+            let protocol = units.iter().rev().find_map(|unit| unit.protocol);
+            let summaries: Vec<&str> = units.iter().map(|unit| unit.summary.as_str()).collect();
+            let info = match (&summaries[..], &facts.packet) {
+                ([], Some(packet)) => text::packet_summary(packet),
+                ([], None) => String::new(),
+                (summaries, _) => summaries.join(" | "),
+            };
+            let source = (protocol, info);
+            self.wanted.columns_of_frame(facts, self.displayed, other.as_ref(), source, values);
+        }
+        Some(record)
+    }
+
+    /// Returns the next record that need not wait any longer, without columns.
+    fn released(&mut self) -> Option<Box<Record>> {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
@@ -200,6 +279,7 @@ impl Frames {
         (record.interface, record.link_type) = (0, 0);
         record.stream = None;
         record.fragment = false;
+        record.other = None;
         record
     }
 

@@ -4,9 +4,9 @@
 //! | --- | --- |
 //! | [`json`] | writes JSON Lines, one object for each unit |
 //! | [`text`], [`hexdump`] | write text lines for people |
-//! | [`frames`] | collects units and findings by frame, for `fields`, `packets` and `pdml` |
-//! | [`fields`], [`packets`], [`pdml`] | write the formats of tshark's option `-T` |
-//! | [`layers`] | converts a unit to layers of fields, for `packets` and `pdml` |
+//! | [`frames`] | collects units and findings by frame, for the formats of `-T` |
+//! | [`fields`], [`packets`], [`ek`], [`pdml`], [`columns`] | write the formats of tshark's `-T` |
+//! | [`layers`] | converts a unit to layers of fields, for `packets`, `ek` and `pdml` |
 //! | [`messages`] | reassembles DDP messages |
 //! | [`follow`] | selects the traffic of one connection |
 //! | [`ladder`] | draws sequence diagrams |
@@ -15,7 +15,9 @@
 //! | [`pcapng`] | writes captures with comments |
 //! | [`excerpt`] | copies selected packets of a pcapng capture |
 
+pub mod columns;
 pub mod connection_ladder;
+pub mod ek;
 pub mod excerpt;
 pub mod fields;
 pub mod follow;

@@ -37,7 +37,7 @@ impl PacketsWriter {
     pub fn record(&mut self, record: &Record, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b",\n" } else { b"[\n" })?;
         self.any = true;
-        let layers = if self.fields.is_empty() { all_layers(record) } else { self.chosen(record) };
+        let layers = if self.fields.is_empty() { all_layers(record) } else { chosen(&self.fields, record) };
         let object = json!({"_index": "packets", "_score": null, "_source": {"layers": layers}});
         serde_json::to_writer_pretty(out, &object).map_err(io::Error::from)
     }
@@ -49,20 +49,21 @@ impl PacketsWriter {
     pub fn finish(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b"\n]\n" } else { b"[]\n" })
     }
+}
 
-    fn chosen(&self, record: &Record) -> Map<String, Value> {
-        let mut chosen = Map::new();
-        for (slot, known) in &self.fields {
-            let (mut texts, mut text) = (Vec::new(), Vec::new());
-            let count = record.values.write(*slot, known, &mut text, |text| texts.push(std::mem::take(text)));
-            if count > 0 {
-                texts.push(text);
-                let texts: Vec<_> = texts.iter().map(|text| String::from_utf8_lossy(text)).collect();
-                chosen.insert(known.name.to_owned(), texts.into());
-            }
+/// The values of `fields`. A field without a value is omitted.
+pub(super) fn chosen(fields: &[(Slot, &'static KnownField)], record: &Record) -> Map<String, Value> {
+    let mut chosen = Map::new();
+    for (slot, known) in fields {
+        let (mut texts, mut text) = (Vec::new(), Vec::new());
+        let count = record.values.write(*slot, known, &mut text, |text| texts.push(std::mem::take(text)));
+        if count > 0 {
+            texts.push(text);
+            let texts: Vec<_> = texts.iter().map(|text| String::from_utf8_lossy(text)).collect();
+            chosen.insert(known.name.to_owned(), texts.into());
         }
-        chosen
     }
+    chosen
 }
 
 /// Adds a value for a key. If the key already has a value, the key gets an array of all its values.
@@ -80,7 +81,8 @@ fn seconds(time: u64) -> String {
     format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000)
 }
 
-fn all_layers(record: &Record) -> Map<String, Value> {
+/// All layers of the frame. The key is the name of the layer.
+pub(super) fn all_layers(record: &Record) -> Map<String, Value> {
     let mut layers = Map::new();
     let facts = &record.facts;
     let mut frame = Map::new();

@@ -1,6 +1,6 @@
 //! [`Record`]: a frame with its requested fields, units and findings, for tshark's output formats.
 
-use crate::filter::{FrameFacts, Values};
+use crate::filter::{FrameFacts, OtherFrame, Values};
 use crate::finding::Finding;
 use crate::stream_id::StreamId;
 
@@ -20,6 +20,9 @@ pub struct Record {
     pub stream: Option<StreamId>,
     /// Whether the frame contains a fragment of an IP packet that was still incomplete.
     pub fragment: bool,
+    /// The addresses and the protocol of a frame without a TCP segment or UDP datagram, if columns
+    /// are requested.
+    pub other: Option<OtherFrame>,
     /// Values of the requested fields.
     pub values: Values,
     /// Octets of the frame, if requested.
@@ -33,6 +36,8 @@ pub struct Record {
 /// The requested parts of a unit. Parts that are not requested are empty.
 #[derive(Debug, Default)]
 pub struct UnitRecord {
+    /// The highest protocol; `None` for octets outside MPA.
+    pub protocol: Option<&'static str>,
     /// A short summary.
     pub summary: String,
     /// The fields as lines of text.

@@ -3,6 +3,7 @@
 mod sdp;
 
 use std::fmt::{self, Write as _};
+use std::net::SocketAddr;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::startup::{
@@ -22,6 +23,7 @@ use crate::output::record::Record;
 use crate::output::senders::Senders;
 use crate::packet::{Packet, TransportKind};
 use crate::part::Part;
+use crate::source::Names;
 use crate::stream_id::StreamId;
 use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
@@ -219,39 +221,50 @@ pub(super) fn terminate(queue: u32, payload: &[u8]) -> String {
 /// is in nanoseconds since 1970.
 #[must_use]
 pub fn unit_line(unit: &Unit<'_>, origin: u64) -> String {
+    let since = unit.time.saturating_sub(origin);
+    let (seconds, microseconds) = (since / 1_000_000_000, since % 1_000_000_000 / 1_000);
     let ends = (&unit.ends.src_text, &unit.ends.dst_text);
-    line((unit.frame, unit.time.saturating_sub(origin)), unit.stream, ends, &summary(unit))
+    line(unit.frame, format_args!("{seconds:>6}.{microseconds:06}"), unit.stream, ends, &summary(unit))
 }
 
-/// Formats a transport event, for example a SYN, as a line in the format of [`unit_line`].
+/// Like [`unit_line`], with any form of the time, and with names in place of addresses.
 #[must_use]
-pub fn event_line(packet: &Packet, time: u64, origin: u64, what: &str) -> String {
-    line((packet.frame, time.saturating_sub(origin)), packet.transport.stream(), (&packet.src, &packet.dst), what)
+pub fn unit_line_at(unit: &Unit<'_>, time: &str, names: Option<&Names>) -> String {
+    let ends = (endpoint(unit.ends.src, names), endpoint(unit.ends.dst, names));
+    line(unit.frame, format_args!("{time:>13}"), unit.stream, ends, &summary(unit))
+}
+
+/// Formats a transport event, for example a SYN, as a line in the format of [`unit_line_at`].
+#[must_use]
+pub fn event_line(packet: &Packet, time: &str, names: Option<&Names>, what: &str) -> String {
+    let ends = (endpoint(packet.src, names), endpoint(packet.dst, names));
+    line(packet.frame, format_args!("{time:>13}"), packet.transport.stream(), ends, what)
+}
+
+/// The name of an address, if it has one, and the port.
+fn endpoint(end: SocketAddr, names: Option<&Names>) -> String {
+    names.map_or_else(|| end.to_string(), |names| names.endpoint(end))
 }
 
 fn line<E: std::fmt::Display>(
-    (frame, since): (FrameNumber, u64),
+    frame: FrameNumber,
+    time: fmt::Arguments<'_>,
     stream: Option<StreamId>,
     (src, dst): (E, E),
     what: &str,
 ) -> String {
     let stream = stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
-    format!(
-        "{frame:>6} {:>6}.{:06} {stream:>3} {src} → {dst}  {what}",
-        since / 1_000_000_000,
-        since % 1_000_000_000 / 1_000,
-    )
+    format!("{frame:>6} {time} {stream:>3} {src} → {dst}  {what}")
 }
 
-/// Formats a frame as one line: number, time since the first frame, addresses, and the summaries of
-/// its units. If the frame has no units, the line has the TCP or UDP header.
+/// Formats a frame as one line: number, time, addresses, and the summaries of its units. If the
+/// frame has no units, the line has the TCP or UDP header.
 #[must_use]
-pub fn frame_line(record: &Record) -> String {
+pub fn frame_line(record: &Record, time: &str, names: Option<&Names>) -> String {
     let facts = &record.facts;
-    let since = facts.time.saturating_sub(facts.origin);
-    let mut line = format!("{:>6} {:>6}.{:06}", facts.number, since / 1_000_000_000, since % 1_000_000_000 / 1_000);
+    let mut line = format!("{:>6} {time:>13}", facts.number);
     if let Some(Packet { src, dst, .. }) = facts.packet {
-        let _ = write!(line, " {src} → {dst} ");
+        let _ = write!(line, " {} → {} ", endpoint(src, names), endpoint(dst, names));
     }
     if record.units.is_empty() {
         line.push(' ');
@@ -264,7 +277,7 @@ pub fn frame_line(record: &Record) -> String {
     line
 }
 
-fn packet_summary(packet: &Packet) -> String {
+pub(super) fn packet_summary(packet: &Packet) -> String {
     let octets = packet.payload_len;
     match packet.transport {
         TransportKind::Tcp { .. } => format!("TCP {}  {octets} bytes", packet.transport.tcp_flags()),
@@ -277,9 +290,16 @@ fn packet_summary(packet: &Packet) -> String {
 /// are omitted.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
+    finding_lines_with(finding, senders, None)
+}
+
+/// Like [`finding_lines`], with names in place of addresses.
+#[must_use]
+pub fn finding_lines_with(finding: &Finding, senders: &Senders, names: Option<&Names>) -> String {
     let row = finding.requirement.row();
     let stream = finding.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
-    let ends = senders.of(finding).map_or_else(String::new, |(src, dst)| format!(" {src} → {dst}"));
+    let arrow = |(src, dst)| format!(" {} → {}", endpoint(src, names), endpoint(dst, names));
+    let ends = senders.of(finding).map_or_else(String::new, arrow);
     format!(
         "       frame {} stream {stream}{ends}  {} {}  {} ({})\n              expected {}; found {}",
         finding.frame, finding.severity, finding.requirement, row.summary, row.level, finding.expected, finding.found

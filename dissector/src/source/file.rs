@@ -10,6 +10,7 @@ use super::compressed;
 use super::erf::Erf;
 use super::format::{Format, Next};
 use super::frame::Frame;
+use super::names::Names;
 use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap};
 use super::pcapng::PcapNg;
@@ -50,6 +51,7 @@ pub struct Capture {
     format: Box<dyn Format>,
     frames: u64,
     comments: Comments,
+    names: Names,
     used: usize,
     note: Option<String>,
     /// Whether reading stopped before the end of the capture.
@@ -128,6 +130,7 @@ impl Capture {
             format,
             frames: 0,
             comments: Comments::default(),
+            names: Names::default(),
             used: 0,
             note: None,
             is_damaged: false,
@@ -165,7 +168,12 @@ impl Capture {
                     self.unreadable.get_or_insert((self.frames.into(), 0)).1 += 1;
                     self.buffer.consume(used);
                 }
-                Next::Other { used } => self.buffer.consume(used),
+                Next::Other { used } => {
+                    for (address, name) in self.format.take_names() {
+                        self.names.add(address, &name);
+                    }
+                    self.buffer.consume(used);
+                }
                 Next::Incomplete => match self.buffer.fill() {
                     Ok(true) => {}
                     Ok(false) => return self.last_frame(),
@@ -216,6 +224,18 @@ impl Capture {
     #[must_use]
     pub fn comments(&self) -> Comments {
         self.comments.clone()
+    }
+
+    /// The names of addresses in the records so far. Only pcapng captures have names.
+    #[must_use]
+    pub fn names(&self) -> Names {
+        self.names.clone()
+    }
+
+    /// Adds the names of the capture to `names`.
+    #[must_use]
+    pub fn with_names(self, names: Names) -> Self {
+        Capture { names, ..self }
     }
 
     /// Number of frames delivered so far.

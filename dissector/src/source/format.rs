@@ -1,5 +1,7 @@
 //! [`Format`]: the interface of all readers of file formats.
 
+use std::net::IpAddr;
+
 /// The result of a format reader for the buffered octets.
 pub(super) enum Next {
     /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame consists
@@ -25,6 +27,11 @@ pub(super) trait Format: Send {
     /// frame.
     fn comments(&self, record: &[u8]) -> Vec<String> {
         let _ = record;
+        Vec::new()
+    }
+
+    /// Returns the names of addresses in the records without a frame since the last call.
+    fn take_names(&mut self) -> Vec<(IpAddr, String)> {
         Vec::new()
     }
 

@@ -7,6 +7,7 @@
 //! stopped. Other crates implement live capture.
 
 mod buffer;
+mod capture_names;
 mod comments;
 mod compressed;
 mod contents;
@@ -21,9 +22,10 @@ mod pcap;
 mod pcapng;
 mod snoop;
 
+pub use capture_names::{CAPTURE_EXTENSIONS, is_capture_name};
 pub use comments::Comments;
 pub use contents::decompressed;
 pub use file::{Capture, OpenError};
 pub use frame::Frame;
 pub(crate) use media::Media;
-pub use names::{CAPTURE_EXTENSIONS, is_capture_name};
+pub use names::Names;

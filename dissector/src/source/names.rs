@@ -1,30 +1,67 @@
-//! Recognises captures by the names of their files, for readers of a complete folder.
-//!
-//! A name is only a hint. [`Capture`](super::Capture) ignores the name, and recognises the format
-//! and the compression of a file by its first octets.
+//! [`Names`]: names of IP addresses, from a hosts file and from a pcapng capture.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// File name extensions of the formats that weft reads. Files of Network Monitor have the extension
-/// `cap`, too.
-pub const CAPTURE_EXTENSIONS: [&str; 5] = ["pcap", "pcapng", "cap", "snoop", "erf"];
-/// File name extensions of the compressions that weft reads. They follow the extension of the
-/// format.
-const COMPRESSION_EXTENSIONS: [&str; 5] = ["gz", "zst", "xz", "bz2", "lz4"];
+use weft_core::text::visible_in_line;
 
-/// Returns whether this is the name of a visible file with the extension of a capture, for example
-/// `a.pcapng` or `B.CAP.XZ`. Digits may follow the extension, because `tcpdump -C` names the files
-/// of a ring `a.pcap0`, `a.pcap1` and so on.
-#[must_use]
-pub fn is_capture_name(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_ascii_lowercase();
-    let plain = match name.rsplit_once('.') {
-        Some((plain, extension)) if COMPRESSION_EXTENSIONS.contains(&extension) => plain,
-        _ => name.as_str(),
-    };
-    let Some((_, extension)) = plain.rsplit_once('.') else { return false };
-    let extension = extension.trim_end_matches(|c: char| c.is_ascii_digit());
-    !name.starts_with('.') && CAPTURE_EXTENSIONS.contains(&extension)
+/// Maximum number of names. Further names are dropped.
+const MAX_NAMES: usize = 1 << 16;
+/// Maximum length of a name in characters (RFC 1035 section 2.3.4). The rest is dropped.
+const LONGEST: usize = 255;
+
+/// Names of IP addresses. Clones share the names.
+#[derive(Debug, Clone, Default)]
+pub struct Names(Arc<Mutex<BTreeMap<IpAddr, String>>>);
+
+impl Names {
+    fn stored(&self) -> MutexGuard<'_, BTreeMap<IpAddr, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a name. If the address already has a name, this name stays. Control characters in the
+    /// name are escaped.
+    pub fn add(&self, address: IpAddr, name: &str) {
+        let name: String = name.chars().take(LONGEST).collect();
+        let mut stored = self.stored();
+        if !name.is_empty() && stored.len() < MAX_NAMES {
+            stored.entry(address).or_insert_with(|| visible_in_line(&name).into_owned());
+        }
+    }
+
+    /// Stores the names of a hosts file. Each line has an address and its names. The first name
+    /// counts. `#` starts a comment.
+    ///
+    /// # Errors
+    /// A line does not start with an IP address, or has no name. The error is the number of the
+    /// line.
+    pub fn add_hosts(&self, text: &str) -> Result<(), usize> {
+        for (line, number) in text.lines().zip(1..) {
+            let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+            let Some(address) = words.next() else { continue };
+            match (address.parse(), words.next()) {
+                (Ok(address), Some(name)) => self.add(address, name),
+                _ => return Err(number),
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the address; the address itself if it has no name.
+    #[must_use]
+    pub fn address(&self, address: IpAddr) -> String {
+        self.stored().get(&address).cloned().unwrap_or_else(|| address.to_string())
+    }
+
+    /// The name of the address, and the port; the address and the port if the address has no name.
+    #[must_use]
+    pub fn endpoint(&self, end: SocketAddr) -> String {
+        match self.stored().get(&end.ip()) {
+            Some(name) => format!("{name}:{}", end.port()),
+            None => end.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -32,27 +69,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recognises_each_format_and_each_compression_by_name() {
-        for format in CAPTURE_EXTENSIONS {
-            for compression in ["", ".gz", ".zst", ".xz", ".bz2", ".lz4"] {
-                let name = format!("a.b.{format}{compression}");
-                assert!(is_capture_name(OsStr::new(&name)), "{name}");
-                assert!(is_capture_name(OsStr::new(&name.to_uppercase())), "{name} in upper case");
-            }
+    fn reads_a_hosts_file() {
+        let names = Names::default();
+        let text = "# lab\n10.0.0.1 server server.example # rack 3\n\nfd00::1\tclient\n10.0.0.1 other\n";
+        assert_eq!(names.add_hosts(text), Ok(()));
+        let address = |text: &str| names.address(text.parse().unwrap());
+        assert_eq!([address("10.0.0.1"), address("fd00::1"), address("10.0.0.2")], ["server", "client", "10.0.0.2"]);
+        assert_eq!(names.endpoint("10.0.0.1:4420".parse().unwrap()), "server:4420");
+        assert_eq!(names.endpoint("[fd00::2]:1".parse().unwrap()), "[fd00::2]:1");
+        for wrong in ["10.0.0.1 a\nserver 10.0.0.1\n", "\n10.0.0.9\n"] {
+            assert_eq!(names.add_hosts(wrong), Err(2), "{wrong}");
         }
     }
 
     #[test]
-    fn recognises_the_numbered_files_of_a_ring() {
-        for name in ["a.pcap0", "a.pcap17", "a.cap3.gz"] {
-            assert!(is_capture_name(OsStr::new(name)), "{name}");
-        }
-    }
-
-    #[test]
-    fn ignores_hidden_files_and_other_extensions() {
-        for name in ["", "pcap", ".pcap", ".a.pcap", "a.txt", "a.gz", "a.txt.gz", "a.pcap.gz.gz", "a.pcapx", "a.1"] {
-            assert!(!is_capture_name(OsStr::new(name)), "{name}");
-        }
+    fn names_cannot_control_the_terminal() {
+        let names = Names::default();
+        let address = IpAddr::from([10, 0, 0, 1]);
+        names.add(address, "a\u{1b}[2J\nb");
+        assert_eq!(names.address(address), "a\\x1b[2J\\x0ab");
     }
 }

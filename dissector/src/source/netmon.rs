@@ -8,6 +8,7 @@
 
 use super::format::{Format, Next};
 use super::media::Media;
+use crate::calendar::days_since_1970;
 use crate::link_type::ETHERNET;
 
 pub(super) const HEADER_LEN: usize = 128;
@@ -119,26 +120,4 @@ impl Format for NetMon {
 
 fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-}
-
-/// Number of days from 1970-01-01 to a date of the Gregorian calendar. In this calculation, years
-/// start in March. A leap day is therefore the last day of a year.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day
-        - 719_469
-}
-
-#[cfg(test)]
-mod tests {
-    use super::days_since_1970;
-
-    #[test]
-    fn counts_days_of_the_calendar() {
-        for (date, days) in [((1970, 1, 1), 0), ((1969, 12, 31), -1), ((2000, 2, 29), 11_016), ((2026, 11, 24), 20_781)]
-        {
-            assert_eq!(days_since_1970(date.0, date.1, date.2), days, "{date:?}");
-        }
-    }
 }

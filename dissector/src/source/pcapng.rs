@@ -3,7 +3,11 @@
 //!
 //! A packet can have options. weft reads only the comments among these options.
 
-use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
+use std::net::IpAddr;
+
+use pcap_parser::pcapng::{
+    Block, NameRecord, NameRecordType, OptionCode, PcapNGOption, parse_block_be, parse_block_le,
+};
 
 use super::format::{Format, Next};
 
@@ -43,10 +47,29 @@ fn ticks_a_second(resolution: u8) -> u64 {
     base.checked_pow(exponent).unwrap_or(1_000_000)
 }
 
+/// The address in a record of a name resolution block, and its first name.
+fn first_name(record: &NameRecord<'_>) -> Option<(IpAddr, String)> {
+    let (address, names) = match record.record_type {
+        NameRecordType::Ipv4 => {
+            let (address, names) = record.record_value.split_first_chunk::<4>()?;
+            (IpAddr::from(*address), names)
+        }
+        NameRecordType::Ipv6 => {
+            let (address, names) = record.record_value.split_first_chunk::<16>()?;
+            (IpAddr::from(*address), names)
+        }
+        _ => return None,
+    };
+    let name = names.split(|octet| *octet == 0).next()?;
+    Some((address, String::from_utf8_lossy(name).into_owned()))
+}
+
 #[derive(Default)]
 pub(super) struct PcapNg {
     big_endian: bool,
     interfaces: Vec<Interface>,
+    /// The names of the blocks since the last frame.
+    names: Vec<(IpAddr, String)>,
 }
 
 impl Format for PcapNg {
@@ -92,6 +115,10 @@ impl Format for PcapNg {
                 let len = (captured as usize).min(packet.data.len());
                 self.frame(0, BLOCK_HEADER_LEN + 4, len, used, 0, packet.origlen)
             }
+            Ok((_, Block::NameResolution(block))) => {
+                self.names.extend(block.nr.iter().filter_map(first_name));
+                Next::Other { used }
+            }
             Ok((_, Block::Unknown(_))) if kind == OBSOLETE_PACKET => self.obsolete_packet(block, used),
             Ok(_) => Next::Other { used },
             Err(_) if kind == SECTION_HEADER => Next::Damaged("the section header is invalid".to_owned()),
@@ -121,6 +148,10 @@ impl Format for PcapNg {
             options = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
         }
         comments
+    }
+
+    fn take_names(&mut self) -> Vec<(IpAddr, String)> {
+        std::mem::take(&mut self.names)
     }
 
     /// Reads the last block of a truncated file.
@@ -209,5 +240,30 @@ impl PcapNg {
     fn u32(&self, octets: &[u8]) -> u32 {
         let field = [octets[0], octets[1], octets[2], octets[3]];
         if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::hex;
+
+    /// The blocks have the layout of section 4.5 of the pcapng draft. The name of the first record
+    /// is padded, and the second record has two names.
+    #[test]
+    fn reads_the_names_of_a_name_resolution_block() {
+        let mut format = PcapNg::default();
+        let octets = hex(concat!(
+            "04000000 3c000000",
+            "0100 0b00 0a000001 736572766572 00 00",
+            "0200 1600 fd000000 00000000 00000000 00000002 6262 00 6363 00 0000",
+            "00000000 3c000000",
+        ));
+        assert_eq!(octets.len(), 0x3c);
+        assert!(matches!(format.next(&octets), Next::Other { used: 0x3c }));
+        let server = (IpAddr::from([10, 0, 0, 1]), "server".to_owned());
+        let client = ("fd00::2".parse().unwrap(), "bb".to_owned());
+        assert_eq!(format.take_names(), [server, client]);
+        assert_eq!(format.take_names(), []);
     }
 }

@@ -12,6 +12,7 @@ mod fingerprints;
 mod run;
 mod segment_octets;
 mod sequence_number;
+mod sequence_track;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -21,4 +22,5 @@ pub(crate) use direction_stream::{DirectionRecord, DirectionStream, Pending};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use segment_octets::SegmentOctets;
 pub(crate) use sequence_number::{FAR, FAR_AFTER_CLOSE, before, is_far};
+pub(crate) use sequence_track::{Relation, SegmentShape, SequenceTrack};
 pub(crate) use table::{Lookup, Table, TrackedConnection};

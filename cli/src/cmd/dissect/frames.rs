@@ -1,4 +1,4 @@
-//! Prints a capture frame by frame, like tshark: as text, fields, JSON, or PDML.
+//! Prints a capture frame by frame, like tshark: in one of the formats of -T, or as statistics.
 //!
 //! A frame can have several units. A unit is a message, or a part of a connection that weft cannot
 //! decode.
@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use weft_dissector::filter::{Filter, WantedFields};
+use weft_dissector::output::columns::{ColumnFormat, ColumnsWriter};
+use weft_dissector::output::ek::EkWriter;
 use weft_dissector::output::fields::FieldsWriter;
 use weft_dissector::output::frames::{Frames, Record, RecordParts};
 use weft_dissector::output::hexdump::hexdump;
@@ -23,53 +25,39 @@ use crate::input::{DecodeAs, Input, Next, remark};
 
 use super::comments::comment_lines;
 use super::count::{CountedItem, Counts};
+use super::statistics::Statistics;
+use super::style::LineStyle;
 use super::{Arguments, Format, Out, OutputColumns, no_match};
 
-/// Reads the capture and prints the frames that pass the filter.
+/// What to print, apart from the frames that pass the filter.
+pub(super) struct Presentation {
+    pub(super) chosen: OutputColumns,
+    pub(super) statistics: Statistics,
+    pub(super) style: LineStyle,
+}
+
+/// Reads the capture and prints the frames that pass the filter, and the statistics.
 pub(crate) fn run(
     arguments: &Arguments,
     mut input: Input,
-    wanted: WantedFields,
+    mut wanted: WantedFields,
     filter: Option<&Filter>,
-    chosen: OutputColumns,
+    presentation: Presentation,
     out: &mut Out,
 ) -> anyhow::Result<()> {
-    let only_fields = !chosen.fields.is_empty();
-    let (mut printer, keep) = match arguments.format {
-        Some(Format::Fields) => {
-            let mut writer = FieldsWriter::new(chosen.fields, chosen.columns);
-            writer.header(out)?;
-            (Printer::Fields(writer), RecordParts::default())
-        }
-        Some(Format::Json) => {
-            let layers = !only_fields;
-            (
-                Printer::Json(PacketsWriter::new(chosen.fields)),
-                RecordParts { layers, findings: layers, ..RecordParts::default() },
-            )
-        }
-        Some(Format::Pdml) => {
-            pdml::head(input.name(), out)?;
-            (Printer::Pdml, RecordParts { layers: true, findings: true, ..RecordParts::default() })
-        }
-        Some(Format::Text) | None => (
-            Printer::Text(arguments.color.decide(), arguments.verbose.then(|| input.comments())),
-            RecordParts {
-                summaries: true,
-                findings: true,
-                trees: arguments.verbose,
-                octets: arguments.hex,
-                ..RecordParts::default()
-            },
-        ),
-    };
+    let Presentation { chosen, mut statistics, style } = presentation;
+    let names = style.names.clone();
+    let (mut printer, keep) = Printer::new(arguments, &input, &mut wanted, (chosen, style), out)?;
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     reading.run(&mut input, &mut |step| match step {
-        Step::Record(record, true, senders) => printer.record(record, senders, out),
-        Step::Record(_, false, _) => Ok(()),
+        Step::Record(record, passes, context) => {
+            statistics.record(record);
+            if passes { printer.record(record, &context, out) } else { Ok(()) }
+        }
         Step::Idle => out.flush(),
     })?;
     printer.finish(out)?;
+    statistics.print(names.as_ref(), out)?;
     out.flush()?;
     reading.conclude(input)
 }
@@ -87,12 +75,19 @@ pub(super) struct Reading<'f> {
 
 /// The argument of the callback of [`Reading::run`].
 pub(super) enum Step<'r> {
-    /// A frame with its units and findings, whether the frame passes the filter, and the senders of
-    /// all connections.
-    Record(&'r Record, bool, &'r Senders),
+    /// A frame with its units and findings, and whether the frame passes the filter.
+    Record(&'r Record, bool, RecordContext<'r>),
     /// No frame of the live capture is ready, and the next frame can take long to arrive. The
     /// callback should flush its output now.
     Idle,
+}
+
+/// The state of earlier frames that the output of a frame needs.
+pub(super) struct RecordContext<'r> {
+    /// The senders of all connections.
+    senders: &'r Senders,
+    /// Time of the previous frame that passed the filter, in nanoseconds since 1970.
+    displayed: Option<u64>,
 }
 
 impl<'f> Reading<'f> {
@@ -103,6 +98,7 @@ impl<'f> Reading<'f> {
         filter: Option<&'f Filter>,
     ) -> Self {
         let mut reading = Reading::of_all(&arguments.file.decode, wanted, keep, filter);
+        reading.dissector = arguments.tshark.decode(reading.dissector);
         reading.collector.pending_counts = arguments.summary.then(PendingCounts::default);
         reading.limit = arguments.count.unwrap_or(u64::MAX);
         reading
@@ -231,7 +227,11 @@ impl FrameCollector {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
             self.matched |= passes;
-            each(Step::Record(&record, passes, &self.senders))?;
+            let context = RecordContext { senders: &self.senders, displayed: self.frames.displayed() };
+            each(Step::Record(&record, passes, context))?;
+            if passes {
+                self.frames.mark_displayed(&record);
+            }
             if let Some(pending_counts) = &mut self.pending_counts {
                 pending_counts.decide(record.facts.number, passes);
             }
@@ -271,21 +271,72 @@ impl Sink for FrameCollector {
 
 /// Prints frames in one of the formats.
 enum Printer {
+    /// No frames, because of -q or -Q.
+    Nothing,
     /// Text, with the packet comments of the frames if -V requests them.
-    Text(Colour, Option<Comments>),
+    Text(Colour, Option<Comments>, LineStyle),
     Fields(FieldsWriter),
     Json(PacketsWriter),
+    Ek(EkWriter),
+    Columns(ColumnsWriter),
     Pdml,
 }
 
 impl Printer {
-    fn record(&mut self, record: &Record, senders: &Senders, out: &mut Out) -> io::Result<()> {
+    /// Makes the printer for -T, and prints the start of the output. Returns the printer and the
+    /// parts of the records that it needs.
+    fn new(
+        arguments: &Arguments,
+        input: &Input,
+        wanted: &mut WantedFields,
+        (chosen, style): (OutputColumns, LineStyle),
+        out: &mut Out,
+    ) -> io::Result<(Self, RecordParts)> {
+        let OutputColumns { fields, columns } = chosen;
+        let has_layers = fields.is_empty();
+        let layers = RecordParts { layers: has_layers, findings: has_layers, ..RecordParts::default() };
+        let without_parts = RecordParts::default();
+        if arguments.is_quiet() {
+            return Ok((Printer::Nothing, without_parts));
+        }
+        Ok(match arguments.format {
+            Some(Format::Fields) => {
+                let mut writer = FieldsWriter::new(fields, columns);
+                writer.header(out)?;
+                (Printer::Fields(writer), without_parts)
+            }
+            Some(Format::Json) => (Printer::Json(PacketsWriter::new(fields)), layers),
+            Some(Format::Ek) => (Printer::Ek(EkWriter::new(fields)), layers),
+            Some(Format::Pdml) => {
+                pdml::head(input.name(), out)?;
+                (Printer::Pdml, layers)
+            }
+            Some(format @ (Format::Psml | Format::Tabs)) => {
+                let format = if format == Format::Psml { ColumnFormat::Psml } else { ColumnFormat::Tabs };
+                let writer = ColumnsWriter::new(format, wanted);
+                writer.head(out)?;
+                (Printer::Columns(writer), without_parts)
+            }
+            Some(Format::Text) | None => {
+                let comments = arguments.verbose.then(|| input.comments());
+                let (trees, octets) = (arguments.verbose, arguments.hex);
+                let parts = RecordParts { summaries: true, findings: true, trees, octets, ..without_parts };
+                (Printer::Text(arguments.color.decide(), comments, style), parts)
+            }
+        })
+    }
+
+    fn record(&mut self, record: &Record, context: &RecordContext<'_>, out: &mut Out) -> io::Result<()> {
         match self {
+            Printer::Nothing => Ok(()),
             Printer::Fields(writer) => writer.record(&record.values, out),
             Printer::Json(writer) => writer.record(record, out),
+            Printer::Ek(writer) => writer.record(record, out),
+            Printer::Columns(writer) => writer.record(&record.values, out),
             Printer::Pdml => pdml::record(record, out),
-            Printer::Text(colour, comments) => {
-                writeln!(out, "{}", text::frame_line(record))?;
+            Printer::Text(colour, comments, style) => {
+                let (time, names) = (style.time.of(&record.facts, context.displayed), style.names.as_ref());
+                writeln!(out, "{}", text::frame_line(record, &time, names))?;
                 if let Some(comments) = comments {
                     out.write_all(comment_lines(comments, record.facts.number).as_bytes())?;
                 }
@@ -293,7 +344,8 @@ impl Printer {
                     out.write_all(unit.tree.as_bytes())?;
                 }
                 for finding in &record.findings {
-                    writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding, senders)))?;
+                    let lines = text::finding_lines_with(finding, context.senders, names);
+                    writeln!(out, "{}", colour.severity(finding.severity, &lines))?;
                 }
                 out.write_all(hexdump(&record.octets, 0, 8).as_bytes())
             }
@@ -303,8 +355,9 @@ impl Printer {
     fn finish(self, out: &mut Out) -> io::Result<()> {
         match self {
             Printer::Json(writer) => writer.finish(out),
+            Printer::Columns(writer) => writer.tail(out),
             Printer::Pdml => pdml::tail(out),
-            Printer::Text(..) | Printer::Fields(_) => Ok(()),
+            Printer::Nothing | Printer::Text(..) | Printer::Fields(_) | Printer::Ek(_) => Ok(()),
         }
     }
 }

@@ -1,17 +1,16 @@
 //! Prints a capture unit by unit, as text lines or JSON Lines. A unit is a message, or a part of a
 //! connection that weft cannot decode.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use weft_dissector::exchange::Exchange;
-use weft_dissector::filter::{Filter, FrameFacts, Values, WantedFields};
+use weft_dissector::filter::{Filter, WantedFields};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
 use weft_dissector::source::Comments;
 use weft_dissector::tree::tree;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink, StreamId};
+use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::note;
@@ -21,15 +20,9 @@ use super::comments::comment_lines;
 use super::count::Counts;
 use super::events::Events;
 use super::order::{LineSorter, Rank, UnitKey};
+use super::selection::{Selection, Waiting};
+use super::style::{LineStyle, UnitTimes};
 use super::{Arguments, Out, no_match};
-
-/// weft stores the facts (time, length, addresses) of this number of newest frames. The filter
-/// needs the facts of a unit's frame.
-const REMEMBERED: usize = 4096;
-/// weft stores for at most this many units whether the unit passed the filter. The dissector can
-/// report other units between a unit and a finding of the unit. For this finding, weft looks up
-/// the stored result.
-const VERDICTS: usize = 1 << 16;
 
 /// Reads the capture and prints the units that pass the filter, with their findings.
 pub(crate) fn run(
@@ -37,9 +30,10 @@ pub(crate) fn run(
     mut input: Input,
     wanted: &WantedFields,
     filter: Option<&Filter>,
+    style: LineStyle,
     out: &mut Out,
 ) -> anyhow::Result<()> {
-    let format = if arguments.quiet {
+    let format = if arguments.is_quiet() {
         Format::Nothing
     } else if arguments.json {
         Format::Json(JsonWriter::default())
@@ -51,24 +45,15 @@ pub(crate) fn run(
             senders: Senders::default(),
             comments: input.comments(),
             commented: FrameNumber::NONE,
+            times: UnitTimes::new(style),
         }
     };
-    let selection = filter.map(|filter| Selection {
-        filter,
-        wanted,
-        values: Values::default(),
-        frames: Vec::new(),
-        waiting: None,
-        waiting_values: Values::default(),
-        last: None,
-        verdicts: BTreeMap::new(),
-        matched: false,
-    });
+    let selection = filter.map(|filter| Selection::new(filter, wanted));
     let order = matches!(format, Format::Text { .. }).then(LineSorter::default);
     let printer = Printer { out, format, order, origin: None, failed: Ok(()) };
     let mut output =
         Output { printer, selection, counts: Counts::default(), now: 0, events: Events::default(), found: false };
-    let mut dissector = arguments.file.decode.apply(Dissector::default());
+    let mut dissector = arguments.decode(Dissector::default());
     let limit = arguments.count.unwrap_or(u64::MAX);
     while input.frames() < limit {
         let frame = match input.next() {
@@ -80,15 +65,10 @@ pub(crate) fn run(
             }
             Next::End => break,
         };
+        let previous = output.printer.origin.is_some().then_some(output.now);
         let origin = *output.printer.origin.get_or_insert(frame.time);
         if let Some(selection) = &mut output.selection {
-            selection.begin(FrameFacts {
-                number: frame.number,
-                time: frame.time,
-                origin,
-                len: Some((frame.wire_len, u32::try_from(frame.octets.len()).unwrap_or(u32::MAX))),
-                packet: None,
-            });
+            selection.begin(&frame, origin, previous);
         }
         output.now = frame.time;
         output.printer.begin(frame.number, frame.time);
@@ -129,6 +109,7 @@ enum Format {
         comments: Comments,
         /// The number of the frame whose comments were printed last.
         commented: FrameNumber,
+        times: UnitTimes,
     },
 }
 
@@ -143,91 +124,6 @@ struct Printer<'o> {
     /// The first error of `out`. It is stored here because the dissector's callbacks cannot return
     /// errors.
     failed: io::Result<()>,
-}
-
-/// Selects units by a filter.
-///
-/// The dissector reports the findings of a unit after the unit. If the filter depends on findings
-/// (for example, the filter `finding`), a unit waits until the dissector reports the next unit.
-struct Selection<'f> {
-    filter: &'f Filter,
-    wanted: &'f WantedFields,
-    values: Values,
-    frames: Vec<FrameFacts>,
-    /// The waiting unit, if the filter uses findings.
-    waiting: Option<Waiting>,
-    waiting_values: Values,
-    /// The key of the last unit that did not wait, and whether the unit passed. A finding with this
-    /// key passes if the unit passed.
-    last: Option<(UnitKey, bool)>,
-    /// Whether a unit with this frame, stream and direction passed. A later finding of the unit
-    /// passes if the unit passed, even after other units.
-    verdicts: BTreeMap<(FrameNumber, Option<StreamId>, u8), bool>,
-    /// Whether any unit, finding or event has passed.
-    matched: bool,
-}
-
-/// A unit that waits for its findings.
-struct Waiting {
-    key: UnitKey,
-    /// The output for the unit and its findings, printed if the unit passes.
-    rendered: Vec<u8>,
-    /// The counts of the unit and its findings, added to the totals if the unit passes.
-    counts: Counts,
-}
-
-impl Selection<'_> {
-    /// Stores the facts of a new frame.
-    fn begin(&mut self, facts: FrameFacts) {
-        if self.frames.len() == REMEMBERED {
-            let at = self.slot(facts.number);
-            self.frames[at] = facts;
-        } else {
-            self.frames.push(facts);
-        }
-    }
-
-    /// Returns the index for the facts of frame `number`. Frame `number + REMEMBERED` has the same
-    /// index, and replaces the facts.
-    fn slot(&self, number: FrameNumber) -> usize {
-        (u64::from(number).wrapping_sub(1) % REMEMBERED as u64) as usize
-    }
-
-    /// Returns the facts of frame `number` if they are still stored.
-    fn facts(&mut self, number: FrameNumber) -> Option<&mut FrameFacts> {
-        let at = self.slot(number);
-        self.frames.get_mut(at).filter(|facts| facts.number == number)
-    }
-
-    /// Stores whether the unit at `key` passed.
-    fn decided(&mut self, key: UnitKey, passed: bool) {
-        self.last = Some((key, passed));
-        let (stream, direction, frame) = key;
-        if self.verdicts.len() == VERDICTS {
-            self.verdicts.pop_first();
-        }
-        *self.verdicts.entry((frame, stream, direction)).or_default() |= passed;
-    }
-
-    /// Returns whether the unit of a finding passed, or `None` if no unit with this key is stored.
-    fn verdict(&self, key: UnitKey) -> Option<bool> {
-        let (stream, direction, frame) = key;
-        match self.last {
-            Some((last, passed)) if last == key => Some(passed),
-            _ => self.verdicts.get(&(frame, stream, direction)).copied(),
-        }
-    }
-
-    /// Collects the values of the unit's fields for the filter.
-    fn collect(&mut self, unit: &Unit<'_>, origin: u64) {
-        self.values.clear();
-        self.wanted.unit(unit, &mut self.values);
-        let facts = self.facts(unit.frame).copied();
-        match facts.filter(|facts| facts.packet.is_some_and(|packet| packet.src == unit.ends.src)) {
-            Some(facts) => self.wanted.frame(&facts, &mut self.values),
-            None => self.wanted.frame_of(unit, origin, &mut self.values),
-        }
-    }
 }
 
 /// Receives units and findings from the dissector, and prints them if they pass the filter.
@@ -301,9 +197,8 @@ impl Sink for Output<'_, '_> {
         let verdict = if selection.wanted.findings() { None } else { selection.verdict(key) };
         selection.values.clear();
         selection.wanted.finding(finding, &mut selection.values);
-        match selection.facts(finding.frame).copied() {
-            Some(facts) => selection.wanted.frame(&facts, &mut selection.values),
-            None => selection.wanted.frame_of_finding(finding, &mut selection.values),
+        if !selection.add_frame(finding.frame) {
+            selection.wanted.frame_of_finding(finding, &mut selection.values);
         }
         if verdict.unwrap_or_else(|| selection.filter.matches(&selection.values)) {
             selection.matched = true;
@@ -326,21 +221,21 @@ impl Sink for Output<'_, '_> {
             Format::Json(writer) => writer.packet(packet),
             Format::Text { senders, .. } => senders.packet(packet),
         }
-        if let Some(facts) = self.selection.as_mut().and_then(|selection| selection.facts(packet.frame)) {
-            facts.packet = Some(*packet);
+        if let Some(selection) = &mut self.selection {
+            selection.packet(packet);
         }
         let Some((rank, what)) = self.events.of(packet) else { return };
         let Some(order) = &mut self.printer.order else { return };
         if let Some(selection) = &mut self.selection {
-            let Some(facts) = selection.facts(packet.frame).copied() else { return };
             selection.values.clear();
-            selection.wanted.frame(&facts, &mut selection.values);
-            if !selection.filter.matches(&selection.values) {
+            if !selection.add_frame(packet.frame) || !selection.filter.matches(&selection.values) {
                 return;
             }
             selection.matched = true;
         }
-        let line = text::event_line(packet, self.now, self.printer.origin.unwrap_or(self.now), &what);
+        let Format::Text { times, .. } = &self.printer.format else { return };
+        let time = times.of(packet.frame, self.now, self.printer.origin.unwrap_or(self.now));
+        let line = text::event_line(packet, &time, times.style.names.as_ref(), &what);
         order.add(packet.frame, rank, None, format!("{line}\n").into());
     }
 }
@@ -348,8 +243,10 @@ impl Sink for Output<'_, '_> {
 impl Printer<'_> {
     /// Starts a frame, and writes the lines of earlier frames that need not wait any longer.
     fn begin(&mut self, number: FrameNumber, time: u64) {
-        if let Format::Json(writer) = &mut self.format {
-            writer.frame(number, time);
+        match &mut self.format {
+            Format::Nothing => {}
+            Format::Json(writer) => writer.frame(number, time),
+            Format::Text { times, .. } => times.begin(number, time),
         }
         if let Some(order) = &mut self.order {
             order.begin(number);
@@ -410,8 +307,13 @@ impl Format {
         match self {
             Format::Nothing => Ok(()),
             Format::Json(writer) => writer.write(unit, out),
-            Format::Text { verbose, hex, colour, comments, commented, .. } => {
-                let line = text::unit_line(unit, origin);
+            Format::Text { verbose, hex, colour, comments, commented, times, .. } => {
+                let line = if times.is_default() {
+                    text::unit_line(unit, origin)
+                } else {
+                    let time = times.of(unit.frame, unit.time, origin);
+                    text::unit_line_at(unit, &time, times.style.names.as_ref())
+                };
                 let line = match unit.kind {
                     Kind::Startup(..) => colour.strong(&line),
                     Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. } => colour.faint(&line),
@@ -447,8 +349,9 @@ impl Format {
         match self {
             Format::Nothing => Ok(()),
             Format::Json(writer) => writer.finding(finding, out),
-            Format::Text { colour, senders, .. } => {
-                writeln!(out, "{}", colour.severity(finding.severity, &text::finding_lines(finding, senders)))
+            Format::Text { colour, senders, times, .. } => {
+                let lines = text::finding_lines_with(finding, senders, times.style.names.as_ref());
+                writeln!(out, "{}", colour.severity(finding.severity, &lines))
             }
         }
     }

@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &Arguments, out: &mut Out) -> anyhow::Result<ExitCo
     if let Some(selection) = &mut watch.selection {
         selection.set_comments(input.comments());
     }
-    let mut dissector = arguments.file.decode.apply(Dissector::default());
+    let mut dissector = arguments.decode(Dissector::default());
     let is_at_end = watch_frames(arguments, &mut input, &mut dissector, &mut watch, out);
     if is_at_end && watch.found.is_none() {
         dissector.finish(&mut watch);

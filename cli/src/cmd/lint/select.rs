@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use weft_dissector::filter::{Filter, FrameFacts, Values, WantedFields};
+use weft_dissector::filter::{FieldReader, Filter, FrameFacts, Values, WantedFields};
+use weft_dissector::output::text::summary;
 use weft_dissector::source::{Comments, Frame};
 use weft_dissector::unit::Unit;
 use weft_dissector::{Finding, FrameNumber, Packet, StreamId};
 
-use crate::cmd::dissect::parse;
+use crate::cmd::dissect::parse_for_units;
 use crate::exit::BadInput;
 
 /// weft stores for at most this many units whether the unit passed the filter. The dissector can
@@ -34,7 +35,7 @@ pub(super) struct SelectArguments {
 /// Makes the selection of units that pass `filter`.
 pub(in crate::cmd) fn of_filter(filter: &str) -> Result<Selection, BadInput> {
     let mut wanted = WantedFields::default();
-    let filter = Some(parse(filter, &mut wanted)?);
+    let filter = Some(parse_for_units(filter, &mut wanted)?);
     Ok(Selection::new(None, filter, wanted))
 }
 
@@ -45,7 +46,7 @@ impl SelectArguments {
             return Ok(None);
         }
         let mut wanted = WantedFields::default();
-        let filter = self.filter.as_deref().map(|text| parse(text, &mut wanted)).transpose()?;
+        let filter = self.filter.as_deref().map(|text| parse_for_units(text, &mut wanted)).transpose()?;
         Ok(Some(Selection::new(self.stream, filter, wanted)))
     }
 }
@@ -55,8 +56,11 @@ pub(in crate::cmd) struct Selection {
     stream: Option<StreamId>,
     filter: Option<Filter>,
     wanted: WantedFields,
+    reader: FieldReader,
     /// The current frame.
     frame: Option<FrameFacts>,
+    /// The values of the headers of the current frame.
+    frame_values: Values,
     /// Capture time of the first frame, in nanoseconds since 1970.
     origin: Option<u64>,
     /// The field values of the last unit. The filter also needs them for the unit's findings.
@@ -73,7 +77,9 @@ impl Selection {
             stream,
             filter,
             wanted,
+            reader: FieldReader::default(),
             frame: None,
+            frame_values: Values::default(),
             origin: None,
             values: Values::default(),
             last: None,
@@ -95,14 +101,22 @@ impl Selection {
             number: frame.number,
             time: frame.time,
             origin: *self.origin.get_or_insert(frame.time),
+            previous: self.frame.map(|previous| previous.time),
             len: Some((frame.wire_len, u32::try_from(frame.octets.len()).unwrap_or(u32::MAX))),
             packet: None,
         });
+        if self.wanted.needs_reader() {
+            self.frame_values.clear();
+            self.reader.frame(&self.wanted, frame, &mut self.frame_values);
+        }
     }
 
     pub(in crate::cmd) fn packet(&mut self, packet: &Packet) {
         if let Some(frame) = self.frame.as_mut().filter(|frame| frame.number == packet.frame) {
             frame.packet = Some(*packet);
+            if self.wanted.needs_reader() {
+                self.reader.packet(&self.wanted, packet, &mut self.frame_values);
+            }
         }
     }
 
@@ -118,9 +132,18 @@ impl Selection {
         let is_own = |frame: &FrameFacts| {
             frame.number == unit.frame && frame.packet.is_some_and(|packet| packet.src == unit.ends.src)
         };
-        match self.frame.filter(is_own) {
-            Some(frame) => self.wanted.frame(&frame, &mut self.values),
-            None => self.wanted.frame_of(unit, self.origin.unwrap_or(0), &mut self.values),
+        let origin = self.origin.unwrap_or(0);
+        let own = self.frame.filter(is_own);
+        match &own {
+            Some(frame) => {
+                self.wanted.frame(frame, &mut self.values);
+                self.values.append(&self.frame_values);
+            }
+            None => self.wanted.frame_of(unit, origin, &mut self.values),
+        }
+        if self.wanted.needs_reader() {
+            let facts = (own.as_ref(), origin);
+            self.reader.unit_alone(&self.wanted, unit, facts, || summary(unit), &mut self.values);
         }
         let key = (unit.stream, unit.direction, unit.frame);
         self.last = Some(key);
