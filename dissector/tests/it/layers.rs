@@ -84,6 +84,25 @@ fn circle_is_found() {
 }
 
 #[test]
+fn circle_far_above_files_without_imports_is_found() {
+    let tree = tree(&[
+        ("format", ""),
+        ("ip", "use crate::format::Format;"),
+        ("link", "use crate::ip::Segment;"),
+        ("rules", "mod ddp;\nuse crate::link;\nuse ddp::Ddp;\npub(crate) struct Rule;"),
+        ("rules::ddp", "use crate::{link, rules::Rule};"),
+        ("source", "use crate::rules;"),
+    ]);
+    assert_eq!(circle(&imports(&tree)).as_deref(), Some("rules -> rules::ddp -> rules"));
+}
+
+#[test]
+fn visibility_is_no_import() {
+    let tree = tree(&[("tcp", "mod half;\nuse half::Half;"), ("tcp::half", "pub(in crate::tcp) struct Half;")]);
+    assert_eq!(circle(&imports(&tree)), None);
+}
+
+#[test]
 fn tests_may_import_everything() {
     let tree = tree(&[
         ("tcp", "use crate::ip;\n#[cfg(test)]\nmod odd;\n#[cfg(test)]\nmod tests {\n    use crate::rules::Rule;\n}\n"),
@@ -120,14 +139,16 @@ fn upward(imports: &Imports, layers: &Layers) -> Vec<String> {
 /// no circle.
 fn circle(imports: &Imports) -> Option<String> {
     let mut left = imports.clone();
+    left.values_mut().for_each(|used| used.retain(|file| imports.contains_key(file)));
     loop {
-        let known: BTreeSet<Module> = left.keys().cloned().collect();
-        // A file without imports is not in a circle.
-        left.retain(|_, used| !used.is_empty());
-        left.values_mut().for_each(|used| used.retain(|file| known.contains(file)));
-        if left.len() == known.len() {
+        // A file that imports only from files without imports is not in a circle either.
+        let leaves: BTreeSet<Module> =
+            left.iter().filter(|(_, used)| used.is_empty()).map(|(file, _)| file.clone()).collect();
+        if leaves.is_empty() {
             break;
         }
+        left.retain(|file, _| !leaves.contains(file));
+        left.values_mut().for_each(|used| used.retain(|file| !leaves.contains(file)));
     }
     let mut way = vec![left.keys().next()?];
     loop {
@@ -208,6 +229,10 @@ fn paths(file: &Module, tokens: &[String], sources: &BTreeMap<Module, String>) -
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         if at > 0 && tokens[at - 1] == "::" || tokens.get(at + 1).is_none_or(|next| next != "::") {
+            continue;
+        }
+        // The path in `pub(in crate::rules)` is no import.
+        if at > 1 && tokens[at - 2] == "(" && tokens[at - 1] == "in" {
             continue;
         }
         let is_child = || sources.contains_key(&[file, [token.clone()].as_slice()].concat());
