@@ -124,8 +124,8 @@ fn a_report_of_many_connections_counts_the_others() {
 #[test]
 fn a_report_needs_a_problem_and_a_known_format() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(report(folder.path(), "none.html", &["rping-crc.pcap"]), (0, None));
-    let (code, page) = report(folder.path(), "one.html", &["rping-crc.pcap", "--connection", "0"]);
+    assert_eq!(report(folder.path(), "none.html", &["rping-p2p-crc.pcap"]), (0, None));
+    let (code, page) = report(folder.path(), "one.html", &["rping-p2p-crc.pcap", "--connection", "0"]);
     assert!(code == 0 && page.unwrap().contains("no problem"));
     assert_eq!(report(folder.path(), "ticket.pdf", &[TERMINATE]), (2, None));
     assert_eq!(report(folder.path(), "ticket.html", &[TERMINATE, "rping-crc.pcap"]), (2, None));

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Output};
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
@@ -35,7 +36,10 @@ fn offered(script: &str, words: &[&str]) -> Vec<String> {
         "{script}\nCOMP_WORDS=({}) COMP_CWORD={last}\n_weft weft {word:?} {before:?}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
         words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" ")
     );
-    let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
+    // The script is too long for an argument.
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(ask.as_bytes()).unwrap();
+    let output = Command::new("bash").arg("--norc").arg(file.path()).output().unwrap();
     text(&output).lines().map(str::to_owned).collect()
 }
 

@@ -44,7 +44,7 @@ pub fn reads_link_type(link_type: u16) -> bool {
 
 /// Returns whether the header is an Ethernet header.
 pub(crate) fn is_ethernet(header: Header) -> bool {
-    matches!(header, Header::Link(types::ETHERNET) | Header::Ethernet)
+    matches!(header, Header::Link(link_type::ETHERNET) | Header::Ethernet)
 }
 
 /// Returns whether the header is a VLAN tag. The tag has two bytes with priority and number, and

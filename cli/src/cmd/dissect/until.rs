@@ -53,7 +53,7 @@ pub(super) struct UntilArguments {
     /// Use this option for faults that come once a night. If there is no finding, weft removes the
     /// file and exits with 0.
     #[arg(long, value_enum, value_name = "EVENT", requires = "write", conflicts_with_all = ["json", "format", "fields",
-        "verbose", "hex", "ring", "summary", "quiet"])]
+        "verbose", "hex", "ring", "summary", "quiet", "read_filter", "statistics"])]
     pub(super) until: Option<Until>,
     /// Keep the frames of this time before the finding, such as 90s or 5m (with --until)
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "until", value_parser = duration)]
