@@ -160,7 +160,7 @@ fn a_target_that_is_not_there_is_unreachable() {
     assert_eq!((junit.matches("<error ").count(), junit.matches("<skipped ").count()), (1, 15), "{junit}");
     let page = std::fs::read_to_string(folder.path().join("out/report.html")).unwrap();
     let body = page.split_once("</h1>\n").unwrap().1;
-    assert!(body.starts_with(&format!("<p class=\"error verdict\">{}</p>", headline.trim())), "{body}");
+    assert!(body.starts_with(&format!("<p class=\"line inconclusive\">{}. ", headline.trim())), "{body}");
     let once = format!(
         "inconclusive, 15 cases: The first case found that the target is unreachable: cannot connect to {address}"
     );

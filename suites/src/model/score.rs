@@ -63,7 +63,8 @@ impl fmt::Display for Strength {
     }
 }
 
-/// Numbers of requirements by verdict. If a requirement has several verdicts, the worst counts.
+/// Numbers of requirements by verdict. If a requirement has several verdicts, a violation counts,
+/// and otherwise the worst verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Requirements that passed in each case that tried them.
@@ -147,12 +148,16 @@ impl fmt::Display for Score {
     }
 }
 
-/// Returns the requirements that the results judge, each with its worst verdict.
+/// Returns the requirements that the results judge, each with its worst verdict. A violation counts
+/// more than an error, because the error of another case does not disprove it.
 pub(crate) fn worst<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> BTreeMap<RequirementId, Verdict> {
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
     for judged in results.into_iter().flat_map(|result| &result.requirements) {
         let verdict = worst.entry(judged.requirement).or_insert(judged.verdict);
-        *verdict = (*verdict).max(judged.verdict);
+        *verdict = match (*verdict, judged.verdict) {
+            (Verdict::Fail, _) | (_, Verdict::Fail) => Verdict::Fail,
+            (one, other) => one.max(other),
+        };
     }
     worst
 }

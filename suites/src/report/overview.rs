@@ -124,7 +124,8 @@ fn class(summary: &Summary) -> &'static str {
     verdict.as_str()
 }
 
-/// Returns the verdict of the run in one sentence.
+/// Returns the verdict of the run in one sentence. If the target is down, the headline about it is
+/// first.
 fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
     let counted = cases(summary.counts.total().saturating_sub(left_out));
     let failed: usize = failures.iter().filter(|cause| !cause.also_observed).map(|cause| cause.results).sum();
@@ -158,7 +159,8 @@ fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
         RunStatus::Done => String::new(),
         status => format!(" The run is incomplete ({status}): {} were planned.", cases(summary.planned)),
     };
-    format!("{verdict}{known}{status}")
+    let headline = summary.target_down.as_ref().map(|headline| format!("{headline}. ")).unwrap_or_default();
+    format!("{headline}{verdict}{known}{status}")
 }
 
 /// Returns sentences about skipped cases.

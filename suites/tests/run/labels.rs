@@ -33,8 +33,10 @@ async fn reports_show_the_labels_of_a_run() {
     let mut printed = Vec::new();
     let terminal = report::Terminal::new(&mut printed, false);
     terminal.event(&Event::RunStarted { run: report.run.clone(), cases: Vec::new(), planned: Vec::new() });
+    terminal.event(&Event::TargetWaiting { what: "start rping".into(), seconds: 1 });
     drop(terminal);
-    assert!(String::from_utf8(printed).unwrap().ends_with("\nlabels: firmware=2.1 \"b\", lab=3\n"));
+    let printed = String::from_utf8(printed).unwrap();
+    assert!(printed.contains("\nlabels: firmware=2.1 \"b\", lab=3\nwaiting"), "{printed}");
 }
 
 #[tokio::test]
