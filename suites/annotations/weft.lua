@@ -408,6 +408,7 @@
 ---@field order? integer[]
 ---@field pause? number
 ---@field fragment? integer
+---@field last_first? boolean
 
 ---@class weft.fields.withhold
 ---@field cuts? integer[]
@@ -415,6 +416,7 @@
 
 ---@class weft.fields.send_segment
 ---@field fragment? integer
+---@field last_first? boolean
 
 ---@class weft.fields.retransmit
 ---@field back? integer
@@ -1130,7 +1132,7 @@ local Connection = {}
 ---@param options? weft.fields.send
 function Connection:send(message, options) end
 
----Sends a message in TCP segments that the script chooses. `cuts` has the offsets at which a new segment begins, in the bytes with markers. `order` has the numbers of the segments, from 1, in the order in which they leave. A number that occurs twice is a retransmission. Segments that are not in `order` leave last. With `fragment`, IP fragments of at most this number of bytes carry each segment. Needs the capability `segments`.
+---Sends a message in TCP segments that the script chooses. `cuts` has the offsets at which a new segment begins, in the bytes with markers. `order` has the numbers of the segments, from 1, in the order in which they leave. A number that occurs twice is a retransmission. Segments that are not in `order` leave last. With `fragment`, IP fragments of at most this number of bytes carry each segment. With `last_first`, the last fragment of each segment leaves first. Needs the capability `segments`.
 ---@param message weft.Message|string
 ---@param options? weft.fields.send_segments
 function Connection:send_segments(message, options) end
@@ -1208,6 +1210,12 @@ function Connection:expect_plain(options) end
 ---@param options? weft.fields.waiting
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
+
+---Reads at most this number of bytes from TCP, and keeps them for the next expectation. Returns whether a byte arrived. If the receive buffer was full, the tester's own TCP opens its window by this number of bytes. TCP of the operating system waits until more bytes are read.
+---@param octets integer
+---@param options? weft.fields.waiting
+---@return boolean
+function Connection:read_part(octets, options) end
 
 ---Returns the number of bytes that the tester sent after its start-up frame. This number is the position of the tester's next FPDU.
 ---@return integer

@@ -60,8 +60,10 @@ impl TcpTester {
         Ok(sent)
     }
 
-    pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+    /// Receives at most `most` bytes.
+    pub(super) async fn receive(&mut self, deadline: Instant, most: usize) -> Result<Received, LinkError> {
         let Some(stream) = &mut self.stream else { return Ok(Received::Reset) };
+        let mut stream = stream.take(most as u64);
         self.buffer.reserve(READ_LEN);
         // `timeout_at` polls the read first. Therefore bytes that have arrived are returned even if
         // the deadline has passed.

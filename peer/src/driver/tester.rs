@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
+use super::fragments::Fragments;
 use super::link_error::LinkError;
 use super::received::Received;
 use super::tcp_tester::TcpTester;
@@ -137,17 +138,22 @@ impl TesterConnection {
     /// Sends one TCP segment. `begin` is the offset of its first byte, counted from the first
     /// withheld byte. A negative offset is in the bytes that were sent before: such a segment is a
     /// retransmission. `octets` are the bytes of the segment. If they differ from the withheld or
-    /// sent bytes, the traffic log does not have them. If `fragment` is set, IP fragments with at
-    /// most this number of payload bytes carry the segment. The virtual link ignores `fragment`.
+    /// sent bytes, the traffic log does not have them. If `fragments` is set, IP fragments carry the
+    /// segment. The virtual link has no IP: the correct target gets such a segment as any other.
     ///
     /// # Errors
     /// The same errors as [`withhold`](Self::withhold).
-    pub async fn send_segment(&mut self, begin: i64, octets: &[u8], fragment: Option<u16>) -> Result<(), LinkError> {
+    pub async fn send_segment(
+        &mut self,
+        begin: i64,
+        octets: &[u8],
+        fragments: Option<Fragments>,
+    ) -> Result<(), LinkError> {
         reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
-            Side::Virtual(side) => side.send_segment(begin, octets),
-            Side::Wire(side) => side.send_segment(begin, octets, fragment),
+            Side::Virtual(side) => side.send_segment(begin, octets, fragments.is_some()),
+            Side::Wire(side) => side.send_segment(begin, octets, fragments),
         };
         if let Err(LinkError::Reset) = result {
             self.saw_reset();
@@ -178,13 +184,22 @@ impl TesterConnection {
     /// # Errors
     /// The operating system reported an error.
     pub async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+        self.receive_at_most(deadline, usize::MAX).await
+    }
+
+    /// Does the same as [`receive`](Self::receive), but reads at most `most` bytes. The other bytes
+    /// stay in the receive buffer, so they keep TCP's window small. `most` is at least 1.
+    ///
+    /// # Errors
+    /// The operating system reported an error.
+    pub async fn receive_at_most(&mut self, deadline: Instant, most: usize) -> Result<Received, LinkError> {
         if let Some(over) = &self.over {
             return Ok(over.clone());
         }
         let received = match &mut self.side {
-            Side::Tcp(side) => side.receive(deadline).await?,
-            Side::Virtual(side) => side.receive(deadline).await,
-            Side::Wire(side) => side.receive(deadline).await?,
+            Side::Tcp(side) => side.receive(deadline, most).await?,
+            Side::Virtual(side) => side.receive(deadline, most).await,
+            Side::Wire(side) => side.receive(deadline, most).await?,
         };
         match &received {
             Received::Octets(octets) => self.record(Direction::FromTarget, EventContent::Octets(octets.clone())),

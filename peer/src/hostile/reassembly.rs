@@ -1,12 +1,17 @@
-//! Deviations in the TCP of the target: which bytes of TCP segments it passes to MPA, and when.
-//! These deviations have an effect only on the virtual link, where the tester can choose its TCP
-//! segments.
+//! Deviations in the TCP of the target: which bytes of TCP segments it passes to MPA, when it passes
+//! them, and which bytes it sends if the tester's window is small. These deviations have an effect
+//! only on the virtual link, where the tester can choose its TCP segments.
 
 deviations! {
     "mpa.begins-with-first-arrival" [Reassembly(|conduct| conduct.begins_with_first_arrival = true)] ["MPA-7.1.5-4"]
         "takes the first TCP segment that arrives as the beginning of the stream, whatever its sequence number is";
+    "mpa.changes-byte-at-small-window" [Reassembly(|conduct| conduct.changes_rest = true)]
+        ["DDP-5.2-4", "RDMAP-5.2.1-18"]
+        "changes a byte if its peer's window opens by fewer bytes than it has to send";
     "mpa.loses-bytes-after-wrap" [Reassembly(|conduct| conduct.loses_after_wrap = true)] ["MPA-4.3-6"]
         "loses all bytes after TCP's sequence number has wrapped to 0";
+    "mpa.loses-ip-fragments" [Reassembly(|conduct| conduct.loses_fragments = true)] ["MPA-A.5.1-2"]
+        "loses a TCP segment that IP fragments carry";
     "mpa.passes-duplicate" [Reassembly(|conduct| conduct.passes_duplicates = true)] ["DDP-3-12", "MPA-A.3-1"]
         "processes the bytes of a retransmitted TCP segment again, although it has already processed them";
     "mpa.passes-over-gap" [Reassembly(|conduct| conduct.passes_over_gap = true)]

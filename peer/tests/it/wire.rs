@@ -21,8 +21,8 @@ use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, IpCidr, IpProtocol, Ipv4Packet, TcpPacket,
 };
 use weft_peer::driver::{
-    Direction, EthernetInterface, EventContent, Link, LinkError, Received, TcpLink, TesterConnection, WireAddress,
-    WireLink, WireStack,
+    Direction, EthernetInterface, EventContent, Fragments, Link, LinkError, Received, TcpLink, TesterConnection,
+    WireAddress, WireLink, WireStack,
 };
 
 const PORT: u16 = 7174;
@@ -328,20 +328,25 @@ async fn the_first_sequence_number_wraps_around() {
 
 #[tokio::test]
 async fn fragments_carry_a_segment() {
-    let (link, far) = cable(V4);
-    let mut connection = Link::Wire(link).connect().await.unwrap();
-    connection.withhold(&[7; 100]).await.unwrap();
-    // The segment has 120 bytes with its header.
-    connection.send_segment(0, &[7; 100], Some(50)).await.unwrap();
-    connection.send_withheld().await.unwrap();
-    expect(&mut connection, &[7; 100]).await;
-    let fragments: Vec<(u16, bool)> = far
-        .packets()
-        .iter()
-        .filter(|(header, _)| header.offset > 0 || header.has_more)
-        .map(|(header, _)| (header.offset, header.has_more))
-        .collect();
-    assert_eq!(fragments, [(0, true), (48, true), (96, false)]);
+    for last_first in [false, true] {
+        let (link, far) = cable(V4);
+        let mut connection = Link::Wire(link).connect().await.unwrap();
+        connection.withhold(&[7; 100]).await.unwrap();
+        // The segment has 120 bytes with its header.
+        connection.send_segment(0, &[7; 100], Some(Fragments { most: 50, last_first })).await.unwrap();
+        connection.send_withheld().await.unwrap();
+        expect(&mut connection, &[7; 100]).await;
+        let mut fragments: Vec<(u16, bool)> = far
+            .packets()
+            .iter()
+            .filter(|(header, _)| header.offset > 0 || header.has_more)
+            .map(|(header, _)| (header.offset, header.has_more))
+            .collect();
+        if last_first {
+            fragments.reverse();
+        }
+        assert_eq!(fragments, [(0, true), (48, true), (96, false)], "{last_first}");
+    }
 }
 
 #[tokio::test]
@@ -380,4 +385,26 @@ async fn a_reset_is_sent_and_a_small_window_is_announced() {
     let segments: Vec<_> = packets.iter().map(|(_, octets)| TcpPacket::new_checked(&octets[..]).unwrap()).collect();
     assert!(segments[0].syn() && segments[0].window_len() == 2048);
     assert_eq!(segments.iter().filter(|segment| segment.rst()).count(), 1);
+}
+
+#[tokio::test]
+async fn a_read_of_one_byte_opens_a_closed_window_by_one_byte() {
+    let (link, far) = cable(V4);
+    let mut link = Link::Wire(link);
+    link.set_receive_buffer(4);
+    let mut connection = link.connect().await.unwrap();
+    connection.send(b"abcdefgh").await.unwrap();
+    let mut received = Vec::new();
+    while received.len() < 8 {
+        let deadline = connection.now() + LIMIT;
+        match connection.receive_at_most(deadline, 1).await.unwrap() {
+            Received::Octets(octets) if octets.len() == 1 => received.extend_from_slice(&octets),
+            other => panic!("{other:?} after {received:?}"),
+        }
+    }
+    assert_eq!(received, b"abcdefgh");
+    let packets = far.packets();
+    let windows: Vec<u16> =
+        packets.iter().map(|(_, octets)| TcpPacket::new_checked(&octets[..]).unwrap().window_len()).collect();
+    assert!(windows.contains(&1) && windows.iter().all(|window| *window <= 4), "{windows:?}");
 }

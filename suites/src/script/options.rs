@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 use weft_core::RequirementId;
+use weft_peer::driver::Fragments;
 
 use super::fields::{Fields, wrong};
 use super::{message, old_names};
@@ -273,8 +274,8 @@ impl Reader<'_> {
             return Err(fields.wrong("order", &why));
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
-        let fragment = self.send_segment(fields)?;
-        Ok(SegmentSettings { cuts, order, pause, fragment, deviation })
+        let fragments = self.send_segment(fields)?;
+        Ok(SegmentSettings { cuts, order, pause, fragments, deviation })
     }
 
     /// Reads the offsets at which TCP segments begin, and how the step deviates.
@@ -290,14 +291,15 @@ impl Reader<'_> {
         Ok((cuts, deviation))
     }
 
-    /// Reads the maximum number of bytes in an IP fragment. All fragments of a datagram except the
-    /// last have a multiple of eight bytes.
-    pub(super) fn send_segment(&self, fields: &mut Fields<'_>) -> mlua::Result<Option<u16>> {
-        let fragment = fields.optional("fragment")?;
-        if fragment.is_some_and(|most: u16| most < 8) {
+    /// Reads the maximum number of bytes in an IP fragment, and the order of the fragments. All
+    /// fragments of a datagram except the last have a multiple of eight bytes.
+    pub(super) fn send_segment(&self, fields: &mut Fields<'_>) -> mlua::Result<Option<Fragments>> {
+        let most: Option<u16> = fields.optional("fragment")?;
+        let last_first = fields.or("last_first", false)?;
+        if most.is_some_and(|most| most < 8) {
             return Err(fields.wrong("fragment", "expected at least 8 bytes"));
         }
-        Ok(fragment)
+        Ok(most.map(|most| Fragments { most, last_first }))
     }
 
     pub(super) fn retransmit(&self, fields: &mut Fields<'_>) -> mlua::Result<(usize, Option<Deviation>)> {
@@ -315,8 +317,8 @@ pub(super) struct SegmentSettings {
     pub(super) order: Vec<usize>,
     /// Pause between two segments.
     pub(super) pause: Duration,
-    /// Maximum number of bytes in an IP fragment. `None`: no fragments.
-    pub(super) fragment: Option<u16>,
+    /// The IP fragments that carry each segment. `None`: no fragments.
+    pub(super) fragments: Option<Fragments>,
     /// How the step deviates from a plain exchange, if it does.
     pub(super) deviation: Option<Deviation>,
 }

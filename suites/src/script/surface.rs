@@ -200,7 +200,8 @@ surface! {
     /// new segment begins, in the bytes with markers. `order` has the numbers of the segments, from
     /// 1, in the order in which they leave. A number that occurs twice is a retransmission. Segments
     /// that are not in `order` leave last. With `fragment`, IP fragments of at most this number of
-    /// bytes carry each segment. Needs the capability `segments`.
+    /// bytes carry each segment. With `last_first`, the last fragment of each segment leaves first.
+    /// Needs the capability `segments`.
     async send_segments(message: Value = "weft.Message|string") { send_segments as settings } =>
         send_segments(&mut stage, conn.number, &message::from_value(message)?, &settings).await?;
 
@@ -214,8 +215,8 @@ surface! {
     };
 
     /// Sends a segment of the withheld message. `segment` is its number, from 1.
-    async send_segment(segment: usize = "integer") { send_segment as fragment } =>
-        stage.connections.send_segment(conn.number, segment, fragment).await?;
+    async send_segment(segment: usize = "integer") { send_segment as fragments } =>
+        stage.connections.send_segment(conn.number, segment, fragments).await?;
 
     /// Sends the bytes of the withheld message that no segment had.
     async send_withheld() => stage.connections.send_withheld(conn.number).await?;
@@ -286,6 +287,12 @@ surface! {
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.rdma(conn.number).next(&expectation).await?)?;
 
+    /// Reads at most this number of bytes from TCP, and keeps them for the next expectation. Returns
+    /// whether a byte arrived. If the receive buffer was full, the tester's own TCP opens its window
+    /// by this number of bytes. TCP of the operating system waits until more bytes are read.
+    async read_part(octets: usize = "integer") { waiting as expectation } -> "boolean" =>
+        stage.connections.read_part(conn.number, octets, expectation.within).await?;
+
     /// Returns the number of bytes that the tester sent after its start-up frame. This number is
     /// the position of the tester's next FPDU.
     async position() -> "integer" => stage.connections.position(conn.number)?;
@@ -330,8 +337,8 @@ async fn send_segments(
     settings: &SegmentSettings,
 ) -> mlua::Result<()> {
     deviate(stage, number, message, settings.deviation.as_ref()).await?;
-    let SegmentSettings { cuts, order, pause, fragment, .. } = settings;
-    stage.connections.send_segments(number, message, cuts, order, *pause, *fragment).await?;
+    let SegmentSettings { cuts, order, pause, fragments, .. } = settings;
+    stage.connections.send_segments(number, message, cuts, order, *pause, *fragments).await?;
     Ok(())
 }
 

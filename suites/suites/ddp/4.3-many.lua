@@ -1,8 +1,8 @@
 -- RFC 5041 section 4.3: an MSN has 32 bits. More than 65,536 messages on a connection show whether
--- a target keeps the MSN in 16 bits. Only the full tier runs these cases. Most of them use an agent:
+-- a target keeps the MSN in 16 bits. Only the full tier runs these cases. Some of them use an agent:
 -- a program on the target that calls the NIC's verbs for the tester.
 
---- Number of Reads of a case.
+--- Number of Reads of a case, or of Sends that an echo returns.
 local READS = 70000
 --- Number of Sends of a case with an agent. In the full tier, a transcript keeps 200,000 steps. The
 --- work request of each Send needs two steps, and the Send or its completion needs one more step.
@@ -50,6 +50,68 @@ case {
   end,
 }
 
+local FIRST = "DDP-4.3-7"
+
+case {
+  id = "ddp/4.3-many/terminate-rping",
+  title = "The Terminate of the target is the first message of its queue, also after more than 65,536 Reads",
+  requirements = { ANSWERED, NUMBERED, FIRST },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "read", "terminate", "slow" },
+  tier = "full",
+
+  run = function(t)
+    t:good_exchange()
+    local conn, op = t:operate()
+    read(t, conn, op.stag, op.to, session.fill_buffer(conn, op, 4))
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = 1 } }, { deviates = true })
+    local terminate = conn:expect_terminate {}
+    if not terminate then t:unimplemented("The target refuses an FPDU without a Terminate.") end
+    t:check(terminate.msn == 1, { requirement = FIRST, expected = "MSN 1", actual = ("MSN %d"):format(terminate.msn) })
+  end,
+}
+
+local DELIVERED, COUNTED = "RDMAP-5.3-5", "DDP-4.3-6"
+
+case {
+  id = "ddp/4.3-many/echo",
+  title = "The target still returns and numbers Sends after more than 65,536 Sends",
+  requirements = { DELIVERED, COUNTED },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "send", "slow" },
+  tier = "full",
+
+  run = function(t)
+    t:good_exchange()
+    local conn, op = t:operate()
+    local first
+    for nth = 1, READS do
+      local payload = string.pack(">I4", nth)
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + nth - 1 } })
+      local event, fpdu = conn:next { within = 10 }
+      local is_echo = event == "fpdu" and fpdu.opcode == 3 and fpdu.payload == payload
+      -- A transcript has a step for each check that passes. So only checks that fail are made.
+      if not is_echo then
+        t:check(false, {
+          requirement = DELIVERED,
+          expected = ("the echo of Send %d"):format(nth),
+          actual = session.describe(event, fpdu, 10),
+          missing = event ~= "fpdu",
+        })
+      end
+      first = first or fpdu.msn
+      local msn = (first + nth - 1) & 0xffffffff
+      if fpdu.msn ~= msn then
+        t:check(false, { requirement = COUNTED, expected = ("MSN %d"):format(msn), actual = ("MSN %d"):format(fpdu.msn) })
+      end
+    end
+    t:check(true, { requirement = { DELIVERED, COUNTED }, expected = ("%d echoes with consecutive MSNs"):format(READS), actual = "others" })
+    conn:close()
+  end,
+}
+
 --- Returns the declaration of a case with an agent, for both roles of the target.
 local function with_agent(name, title, requirements, tags, run)
   return {
@@ -73,7 +135,7 @@ case(with_agent("reads", "The target still answers Reads after more than 65,536 
   conn:reset()
 end))
 
-local DELIVERED, LENGTH = "RDMAP-5.3-5", "RDMAP-5.3-13"
+local LENGTH = "RDMAP-5.3-13"
 
 case(with_agent("receives", "The target still delivers Sends in order after more than 65,536 Sends", { DELIVERED, LENGTH },
   { "send", "receives", "slow", "agent" }, function(t, _, target)
@@ -106,8 +168,6 @@ case(with_agent("receives", "The target still delivers Sends in order after more
   conn:reset()
 end))
 
-local COUNTED = "DDP-4.3-6"
-
 case(with_agent("posts", "The target still numbers its Sends consecutively after more than 65,536 Sends", { COUNTED },
   { "send", "slow", "agent" }, function(t, _, target)
   t:good_exchange()
@@ -131,5 +191,43 @@ case(with_agent("posts", "The target still numbers its Sends consecutively after
     pair:expect_completion {}
   end
   t:check(true, { requirement = COUNTED, expected = ("%d Sends with consecutive MSNs"):format(SENDS), actual = "others" })
+  conn:reset()
+end))
+
+--- Number of Reads that the target's user posts, and number of Reads that wait for their answers.
+--- The transcript of the case is a little too long, so it lacks some steps in the middle.
+local POSTED, OUTSTANDING = 65538, 16
+
+case(with_agent("posted-reads", "The target still numbers its Read Requests consecutively after more than 65,536 Reads", { COUNTED },
+  { "read", "slow", "agent" }, function(t, _, target)
+  t:good_exchange()
+  local conn, pair = target:operate { depth = OUTSTANDING, ord = OUTSTANDING }
+  local region = target:region { octets = SIZE }
+  local first
+  for from = 1, POSTED, OUTSTANDING do
+    local till, answers = math.min(from + OUTSTANDING - 1, POSTED), nil
+    for nth = from, till do
+      pair:post_read { region = region, length = SIZE, stag = 7, to = nth, signaled = nth == till }
+    end
+    for nth = from, till do
+      local event, fpdu = conn:next { within = 10 }
+      local is_read = event == "fpdu" and fpdu.opcode == 1 and #fpdu.payload == 28
+      if not is_read then
+        -- Other cases are about the fields of Read Requests.
+        t:check(false, { expected = ("Read Request %d"):format(nth), actual = session.describe(event, fpdu, 10) })
+      end
+      first = first or fpdu.msn
+      local msn = (first + nth - 1) & 0xffffffff
+      if fpdu.msn ~= msn then
+        t:check(false, { requirement = COUNTED, expected = ("MSN %d"):format(msn), actual = ("MSN %d"):format(fpdu.msn) })
+      end
+      local stag, to = string.unpack(">I4i8", fpdu.payload)
+      local answer = mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to, payload = ("r"):rep(SIZE) } }
+      answers = answers and answers .. answer or answer
+    end
+    conn:send(answers)
+    pair:expect_completion {}
+  end
+  t:check(true, { requirement = COUNTED, expected = ("%d Read Requests with consecutive MSNs"):format(POSTED), actual = "others" })
   conn:reset()
 end))

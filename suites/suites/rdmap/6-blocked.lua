@@ -14,6 +14,22 @@ local ANSWERED = "RDMAP-5.2.1-18"
 
 local describe = session.describe
 
+--- The number of bytes that the tester reads one at a time: in the default tier, and in a minute.
+local FEW, MINUTE_OF_BYTES = 12, 240
+--- The number of seconds between two of these bytes. If a window is small, a sender may wait before
+--- it sends a single byte (RFC 9293 section 3.8.6.2.1). Linux waits for about 0.2 s.
+local BETWEEN = 0.25
+
+--- Waits for `seconds`. Then reads `count` bytes one at a time, so TCP's window opens by one byte at
+--- a time.
+local function read_late(t, conn, seconds, count)
+  t:pause(seconds)
+  for _ = 1, count do
+    if not conn:read_part(1, { within = ANSWER }) then return end
+    t:pause(BETWEEN)
+  end
+end
+
 --- Receives a message with this opcode, and returns its payload. If another event arrives, returns
 --- nil, the description of the event, the event, and the FPDU if the event is one.
 local function receive(conn, opcode, within)
@@ -36,8 +52,10 @@ local function check_open(t, conn, event, seconds)
   end
 end
 
---- Declares a case in which the tester reads no echo for `seconds`.
-local function unread_echo(name, title, seconds, tier)
+--- Declares a case in which the tester reads no echo for `seconds`, and then `count` bytes one at a
+--- time.
+local function unread_echo(name, title, seconds, count, tier)
+  local total = seconds + count * BETWEEN
   case {
     id = "rdmap/6-blocked/" .. name,
     title = title,
@@ -60,10 +78,10 @@ local function unread_echo(name, title, seconds, tier)
           })
         end
       end
-      t:pause(seconds)
+      read_late(t, conn, seconds, count)
       for nth, payload in ipairs(sent) do
-        local echo, other, event = receive(conn, 3, seconds >= 60 and LATE_ANSWER or ANSWER)
-        check_open(t, conn, event, seconds)
+        local echo, other, event = receive(conn, 3, total >= 60 and LATE_ANSWER or ANSWER)
+        check_open(t, conn, event, total)
         local expected = ("the echo of Send %d"):format(nth)
         t:check(echo, { requirement = DELIVERED, expected = expected, actual = other or expected, missing = event ~= "fpdu" })
         t:check(echo:sub(1, 4) == payload:sub(1, 4), { requirement = IN_ORDER, expected = expected, actual = "the echo of another Send" })
@@ -74,8 +92,11 @@ local function unread_echo(name, title, seconds, tier)
   }
 end
 
-unread_echo("unread-echo", "The target sends all echoes after the peer did not read for 2 s", 2)
-unread_echo("unread-echo-minute", "The target sends all echoes after the peer did not read for a minute", 60, "full")
+unread_echo("unread-echo", "The target sends all echoes after the peer did not read for 2 s", 2, 0)
+unread_echo("unread-echo-minute", "The target sends all echoes after the peer did not read for a minute", 60, 0, "full")
+unread_echo("slow-echo", "The target sends all echoes after the peer read one byte at a time", 2, FEW)
+unread_echo("slow-echo-minute", "The target sends all echoes after the peer read one byte at a time for a minute", 2,
+  MINUTE_OF_BYTES, "full")
 
 --- The number of Sends of a flood, and the payload bytes of each. They exceed all buffers of TCP.
 local FLOOD, FLOOD_SIZE = 256, 16000
@@ -131,8 +152,10 @@ case {
   end,
 }
 
---- Declares a case in which the tester reads no byte of a Read Response for `seconds`.
-local function unread_response(name, title, seconds, tier)
+--- Declares a case in which the tester reads no byte of a Read Response for `seconds`, and then
+--- `count` bytes one at a time.
+local function unread_response(name, title, seconds, count, tier)
+  local total = seconds + count * BETWEEN
   case {
     id = "rdmap/6-blocked/" .. name,
     title = title,
@@ -152,9 +175,9 @@ local function unread_response(name, title, seconds, tier)
       conn:send(mpa.fpdu {
         ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to },
       })
-      t:pause(seconds)
-      local response, other, event = receive(conn, 2, seconds >= 60 and LATE_ANSWER or ANSWER)
-      check_open(t, conn, event, seconds)
+      read_late(t, conn, seconds, count)
+      local response, other, event = receive(conn, 2, total >= 60 and LATE_ANSWER or ANSWER)
+      check_open(t, conn, event, total)
       t:check(response == data, {
         requirement = ANSWERED,
         expected = "a Read Response with the bytes of the buffer",
@@ -166,8 +189,11 @@ local function unread_response(name, title, seconds, tier)
   }
 end
 
-unread_response("unread-response", "The target completes a Read Response after the peer did not read for 2 s", 2)
-unread_response("unread-response-minute", "The target completes a Read Response after the peer did not read for a minute", 60, "full")
+unread_response("unread-response", "The target completes a Read Response after the peer did not read for 2 s", 2, 0)
+unread_response("unread-response-minute", "The target completes a Read Response after the peer did not read for a minute", 60, 0, "full")
+unread_response("slow-response", "The target completes a Read Response after the peer read one byte at a time", 2, FEW)
+unread_response("slow-response-minute", "The target completes a Read Response after the peer read one byte at a time for a minute", 2,
+  MINUTE_OF_BYTES, "full")
 
 --- Declares a case with a session whose connections have a small window.
 local function small_window(service, title, more, run)

@@ -253,3 +253,42 @@ case {
     pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
   end,
 }
+
+--- For each operation, the opcode of its first FPDU.
+local OPCODES = { send = 3, write = 0, read = 1 }
+
+--- Declares a case in which the connection ends while the target sends a long message, or waits for
+--- the answer to its Read. `stop` ends the connection.
+local function posted(ends, title, requirement, stop)
+  case {
+    id = "rdmap/6.2-ended/posted-" .. ends,
+    title = "The target completes a long Send, Write or Read when " .. title,
+    requirements = { requirement },
+    roles = { "responder", "initiator" },
+    capabilities = { "agent" },
+    tags = { "send", "write", "read", "close", "agent" },
+    parameters = { verb = { "send", "write", "read" } },
+
+    run = function(t, p, target)
+      t:good_exchange()
+      t:receive_buffer(BUFFER)
+      local conn, pair = target:operate { ird = 1, ord = 1 }
+      local fields = { region = target:region { octets = LONG, fill = 3 }, length = LONG }
+      if p.verb ~= "send" then fields.stag, fields.to = 7, 0 end
+      local work = pair["post_" .. p.verb](pair, fields)
+      conn:expect_fpdu { opcode = OPCODES[p.verb] }
+      stop(conn)
+      -- A Send or a Write may already be complete, because TCP has accepted all of its bytes.
+      local status = p.verb == "read" and { "error" } or { "success", "error" }
+      pair:expect_completion { work = work, status = status, requirement = requirement, overdue_fails = true }
+      conn:reset()
+    end,
+  }
+end
+
+posted("reset", "the peer resets the connection", "DDP-6.2.2-7", function(conn) conn:reset() end)
+posted("terminate", "the peer's Terminate arrives", "RDMAP-6.2.1-5", function(conn)
+  conn:send(TERMINATE, { deviates = true })
+  -- No RFC requires that a target receives while it cannot send. So the tester reads.
+  receive(conn, function() end)
+end)

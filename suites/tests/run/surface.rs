@@ -127,6 +127,21 @@ async fn a_small_receive_buffer_loses_no_bytes() {
     }
 }
 
+/// The bytes that the tester reads one at a time are the beginning of the next FPDU.
+#[tokio::test]
+async fn a_script_reads_single_bytes() {
+    let body = "t:receive_buffer(2048)\nlocal c = t:start_up()\nassert(not c:read_part(1, { within = 0.1 }))\n\
+                local sent, got = octets.counted(9000), ''\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = sent } })\n\
+                for _ = 1, 30 do assert(c:read_part(1)) end\n\
+                repeat local f = c:expect_fpdu { opcode = 3 } got = got .. f.payload until f.last\n\
+                assert(got == sent, #got)\nc:close()";
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let result = against(target, body).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    }
+}
+
 #[tokio::test]
 async fn a_script_chooses_its_segments() {
     let body = "local c = t:connect()\nc:send_segments(t:request(), { cuts = { 4, 18 }, order = { 3, 2, 3 } })\n\

@@ -7,6 +7,9 @@ use bytes::Bytes;
 
 use crate::hostile::ReassemblyConduct;
 
+/// The value of a byte that the target's TCP has changed.
+const CHANGED: u8 = 0xe7;
+
 /// The bytes of the tester's stream that have arrived at the target's TCP. If two TCP segments have
 /// the same byte of the stream, the first segment counts.
 ///
@@ -53,6 +56,24 @@ impl Reassembly {
     /// Returns whether a deviation passes bytes although earlier bytes are missing.
     fn passes_early(&self) -> bool {
         self.conduct.passes_over_gap || self.conduct.begins_with_first_arrival && self.next == 0
+    }
+
+    /// Returns whether the target accepts a TCP segment that IP fragments carry.
+    pub(super) fn accepts_fragments(&self) -> bool {
+        !self.conduct.loses_fragments
+    }
+
+    /// Returns the bytes that the target still sends after the tester has read only a part of them.
+    pub(super) fn rest(&self, octets: Bytes) -> Bytes {
+        if !self.conduct.changes_rest {
+            return octets;
+        }
+        let mut changed = octets.to_vec();
+        let middle = changed.len() / 2;
+        if let Some(octet) = changed.get_mut(middle) {
+            *octet = CHANGED;
+        }
+        Bytes::from(changed)
     }
 
     /// Passes the next bytes of the stream.
@@ -160,5 +181,10 @@ mod tests {
         let begins = |conduct: &mut ReassemblyConduct| conduct.begins_with_first_arrival = true;
         assert_eq!(with(begins, &[(2, b"cd"), (0, b"ab")]), b"cdab");
         assert_eq!(with(begins, &[(0, b"ab"), (3, b"d"), (2, b"c")]), b"abcd");
+        let rest = |changes_rest| {
+            let conduct = ReassemblyConduct { changes_rest, ..ReassemblyConduct::default() };
+            Reassembly::new(conduct, None).rest(Bytes::from_static(b"abcde"))
+        };
+        assert_eq!((&rest(false)[..], &rest(true)[..]), (&b"abcde"[..], &[b'a', b'b', CHANGED, b'd', b'e'][..]));
     }
 }

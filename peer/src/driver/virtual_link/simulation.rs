@@ -256,13 +256,18 @@ impl Simulation {
         self.machines.insert(number, machine);
     }
 
-    /// Returns the bytes or the event that have reached the tester on this connection by now.
-    pub(super) fn take(&mut self, number: u32) -> Received {
+    /// Returns the bytes or the event that have reached the tester on this connection by now, at
+    /// most `most` bytes.
+    pub(super) fn take(&mut self, number: u32, most: usize) -> Received {
         let now = self.now;
         let Some(machine) = self.machines.get_mut(&number) else { return Received::Reset };
-        let Some((_, item)) = machine.to_tester.pop_front_if(|(at, _)| *at <= now) else { return Received::TimedOut };
+        let Some((at, item)) = machine.to_tester.pop_front_if(|(at, _)| *at <= now) else { return Received::TimedOut };
         match item {
-            Item::Octets(octets) => {
+            Item::Octets(mut octets) => {
+                if octets.len() > most {
+                    let rest = machine.reassembly.rest(octets.split_off(most));
+                    machine.to_tester.push_front((at, Item::Octets(rest)));
+                }
                 machine.in_flight = machine.in_flight.saturating_sub(octets.len());
                 machine.serve(now);
                 Received::Octets(octets)

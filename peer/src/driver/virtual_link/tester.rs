@@ -49,16 +49,30 @@ impl VirtualTester {
     }
 
     /// Sends one TCP segment. `begin` is the offset of its first byte, counted from the first
-    /// withheld byte. Without withheld bytes, it is counted from the next byte of the stream.
-    pub(in crate::driver) fn send_segment(&mut self, begin: i64, octets: &[u8]) -> Result<(), LinkError> {
+    /// withheld byte. Without withheld bytes, it is counted from the next byte of the stream. If
+    /// `in_fragments` is true, IP fragments would carry the segment.
+    pub(in crate::driver) fn send_segment(
+        &mut self,
+        begin: i64,
+        octets: &[u8],
+        in_fragments: bool,
+    ) -> Result<(), LinkError> {
         let first = self.withheld.as_ref().map_or(self.position, |(first, _)| *first);
         // A segment from before the stream is not in TCP's window, so the target ignores it.
         let Some(offset) = first.checked_add_signed(begin) else { return Ok(()) };
-        self.put_segment(offset, octets)?;
+        if !in_fragments || self.accepts_fragments() {
+            self.put_segment(offset, octets)?;
+        }
         if let Some((_, withheld)) = &mut self.withheld {
             withheld.note_segment(begin, octets.len());
         }
         Ok(())
+    }
+
+    /// Returns whether the target accepts a TCP segment that IP fragments carry.
+    fn accepts_fragments(&self) -> bool {
+        let simulation = lock(&self.simulation);
+        simulation.machines.get(&self.number).is_none_or(|machine| machine.reassembly.accepts_fragments())
     }
 
     /// Sends the withheld bytes that no segment had.
@@ -141,13 +155,14 @@ impl VirtualTester {
         Ok(())
     }
 
-    pub(in crate::driver) async fn receive(&mut self, deadline: Instant) -> Received {
+    /// Receives at most `most` bytes.
+    pub(in crate::driver) async fn receive(&mut self, deadline: Instant, most: usize) -> Received {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
         let latest = deadline.max(simulation.now);
         let next = |simulation: &Simulation| Some(simulation.machines.get(&self.number)?.to_tester.front()?.0);
         simulation.run_until_arrival(deadline, latest, next);
-        simulation.take(self.number)
+        simulation.take(self.number, most)
     }
 
     pub(in crate::driver) fn now(&self) -> Instant {

@@ -14,10 +14,11 @@ use super::address::WireAddress;
 use super::device::ShapedDevice;
 use super::ethernet::EthernetInterface;
 use super::flow::Flow;
-use super::segment::{fragments, max_payload};
+use super::segment::{divide, max_payload};
 use super::shaper::FlowKey;
 use crate::driver::clock::Clock;
 use crate::driver::device::random_seed;
+use crate::driver::fragments::Fragments;
 use crate::driver::received::Received;
 use crate::time::Instant;
 
@@ -290,16 +291,17 @@ impl Engine {
         self.device.shaper.flow(&key)
     }
 
-    /// Reads what has arrived. Returns `None` if nothing has arrived.
-    pub(super) fn read(&mut self, handle: SocketHandle) -> Option<io::Result<Received>> {
+    /// Reads what has arrived, at most `most` bytes. Returns `None` if nothing has arrived.
+    pub(super) fn read(&mut self, handle: SocketHandle, most: usize) -> Option<io::Result<Received>> {
         let connection = self.connections.get_mut(&handle)?;
         if !connection.unread.is_empty() {
-            return Some(Ok(Received::Octets(Bytes::from(std::mem::take(&mut connection.unread)))));
+            let len = connection.unread.len().min(most);
+            return Some(Ok(Received::Octets(connection.unread.drain(..len).collect())));
         }
         let has_fin = connection.has_fin;
         let socket = self.socket(handle);
         if socket.can_recv() {
-            let mut octets = vec![0; socket.recv_queue().min(READ_LEN)];
+            let mut octets = vec![0; socket.recv_queue().min(READ_LEN).min(most)];
             let len = socket.recv_slice(&mut octets).unwrap_or(0);
             octets.truncate(len);
             return Some(Ok(Received::Octets(Bytes::from(octets))));
@@ -347,20 +349,19 @@ impl Engine {
         }
     }
 
-    /// Sends a segment, see [`Flow::segment`]. If `fragment` is set, fragments with at most this
-    /// number of payload bytes carry the segment.
+    /// Sends a segment, see [`Flow::segment`]. If `fragments` is set, IP fragments carry the segment.
     pub(super) fn send_segment(
         &mut self,
         handle: SocketHandle,
         begin: i64,
         octets: &[u8],
-        fragment: Option<u16>,
+        fragments: Option<Fragments>,
     ) -> Result<(), SendFailure> {
         if self.socket(handle).state() == State::Closed {
             return Err(SendFailure::Reset);
         }
         let fits = max_payload(self.device.mtu(), self.address.ip().is_ipv4());
-        let most = fragment.map_or(fits, |_| MAX_SEGMENT);
+        let most = fragments.map_or(fits, |_| MAX_SEGMENT);
         if octets.len() > most {
             let why = format!("expected a segment of at most {most} bytes on this interface, found {}", octets.len());
             return Err(SendFailure::Io(io::Error::new(io::ErrorKind::InvalidInput, why)));
@@ -369,10 +370,10 @@ impl Engine {
         let (Some(frame), tcp) = (flow.segment(begin, octets), flow.tcp_offset()) else {
             return Err(SendFailure::Reset);
         };
-        let frames = match fragment {
-            Some(most) => {
+        let frames = match fragments {
+            Some(fragments) => {
                 self.next_packet = self.next_packet.wrapping_add(1);
-                fragments(&frame, tcp, most, self.next_packet)
+                divide(&frame, tcp, fragments, self.next_packet)
             }
             None => vec![frame],
         };

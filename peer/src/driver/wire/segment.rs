@@ -6,6 +6,7 @@ use smoltcp::wire::{
 };
 
 use super::frame::TcpFrame;
+use crate::driver::fragments::Fragments;
 
 /// Length of the fragment header of IPv6 (RFC 8200 section 4.5).
 const FRAGMENT_HEADER_LEN: usize = 8;
@@ -78,10 +79,11 @@ fn set_ip_len(frame: &mut [u8]) {
     }
 }
 
-/// Divides the IP packet of a frame into fragments with at most `most` bytes of payload each. The
-/// number of bytes is rounded down to a multiple of 8, and is at least 8. `tcp` is the offset of the
-/// TCP header, and `identification` is a number that no other recent packet has.
-pub(super) fn fragments(frame: &[u8], tcp: usize, most: u16, identification: u16) -> Vec<Vec<u8>> {
+/// Divides the IP packet of a frame into fragments. Returns them in the order in which they leave.
+/// `tcp` is the offset of the TCP header, and `identification` is a number that no other recent
+/// packet has.
+pub(super) fn divide(frame: &[u8], tcp: usize, fragments: Fragments, identification: u16) -> Vec<Vec<u8>> {
+    let Fragments { most, last_first } = fragments;
     let step = usize::from((most - most % FRAGMENT_UNIT).max(FRAGMENT_UNIT));
     let (headers, payload) = frame.split_at(tcp);
     if payload.len() <= step {
@@ -109,7 +111,11 @@ pub(super) fn fragments(frame: &[u8], tcp: usize, most: u16, identification: u16
         set_ip_len(&mut frame);
         frame
     };
-    payload.chunks(step).enumerate().map(fragment).collect()
+    let mut frames: Vec<Vec<u8>> = payload.chunks(step).enumerate().map(fragment).collect();
+    if last_first {
+        frames.reverse();
+    }
+    frames
 }
 
 /// Returns the fragment header of IPv6 before a part of a TCP segment (RFC 8200 section 4.5).
@@ -146,12 +152,16 @@ mod tests {
         }
     }
 
+    fn in_order(most: u16) -> Fragments {
+        Fragments { most, last_first: false }
+    }
+
     #[test]
     fn fragments_together_are_the_packet() {
         let sent = frame(TESTER, TARGET, 1, 2, &[7; 50]);
         let location = TcpFrame::find(&sent).unwrap();
         // The segment has 70 bytes: 24 + 24 + 22.
-        let parts = fragments(&sent, location.tcp, 31, 5);
+        let parts = divide(&sent, location.tcp, in_order(31), 5);
         let mut joined = Vec::new();
         for (index, part) in parts.iter().enumerate() {
             assert_eq!(TcpFrame::find(part), None, "a fragment is not a complete segment");
@@ -162,13 +172,16 @@ mod tests {
             joined.extend_from_slice(ip.payload());
         }
         assert_eq!((parts.len(), &joined[..]), (3, &sent[location.tcp..]));
+        let mut reversed = divide(&sent, location.tcp, Fragments { most: 31, last_first: true }, 5);
+        reversed.reverse();
+        assert_eq!(reversed, parts);
     }
 
     #[test]
     fn fragments_of_ipv6_have_a_fragment_header() {
         let sent = frame(v6(TESTER), v6(TARGET), 1, 2, &[7; 20]);
         let location = TcpFrame::find(&sent).unwrap();
-        let parts = fragments(&sent, location.tcp, 32, 0x0102);
+        let parts = divide(&sent, location.tcp, in_order(32), 0x0102);
         let ip = Ipv6Packet::new_checked(&parts[1][ETHERNET_HEADER_LEN..]).unwrap();
         assert_eq!((parts.len(), ip.next_header()), (2, IpProtocol::Ipv6Frag));
         // RFC 8200 section 4.5: next header TCP (6), reserved, offset 32 without M, identification.
@@ -181,6 +194,6 @@ mod tests {
     #[test]
     fn a_short_packet_is_not_divided() {
         let sent = frame(TESTER, TARGET, 1, 2, b"abc");
-        assert_eq!(fragments(&sent, 34, 24, 5), [sent]);
+        assert_eq!(divide(&sent, 34, in_order(24), 5), [sent]);
     }
 }

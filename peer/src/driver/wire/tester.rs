@@ -11,6 +11,7 @@ use super::engine::{ConnectOptions, SendFailure};
 use super::shaper::FlowKey;
 use super::stack::WireStack;
 use crate::driver::clock::Clock;
+use crate::driver::fragments::Fragments;
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
 use crate::driver::tcp_tester::NOW;
@@ -93,10 +94,10 @@ impl WireTester {
         &mut self,
         begin: i64,
         octets: &[u8],
-        fragment: Option<u16>,
+        fragments: Option<Fragments>,
     ) -> Result<(), LinkError> {
         let handle = self.handle.ok_or(LinkError::Finished)?;
-        let sent = self.stack.act(|engine| engine.send_segment(handle, begin, octets, fragment));
+        let sent = self.stack.act(|engine| engine.send_segment(handle, begin, octets, fragments));
         sent.map_err(|failure| while_sending("send a segment", failure))
     }
 
@@ -107,13 +108,14 @@ impl WireTester {
         sent.map_err(|failure| while_sending("send", failure))
     }
 
-    pub(in crate::driver) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
+    /// Receives at most `most` bytes.
+    pub(in crate::driver) async fn receive(&mut self, deadline: Instant, most: usize) -> Result<Received, LinkError> {
         let Some(handle) = self.handle else { return Ok(Received::Reset) };
         // Frames that have arrived are processed first. Then `timeout_at` polls the read before it
         // compares the time. Therefore bytes that have arrived are returned even if the deadline
         // has passed.
         self.stack.poll();
-        let received = self.stack.wait(|engine| engine.read(handle));
+        let received = self.stack.wait(|engine| engine.read(handle, most));
         match timeout_at(self.clock.to_tokio(deadline), received).await {
             Err(_) => Ok(Received::TimedOut),
             Ok(Ok(received)) => {

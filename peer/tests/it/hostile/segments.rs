@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use weft_peer::driver::{Link, Received, TesterConnection, VirtualLink};
+use weft_peer::driver::{Fragments, Link, Received, TesterConnection, VirtualLink};
 use weft_peer::{Deviations, Settings};
 
 use crate::connection::machine::{REPLY, REQUEST, SEND, WRITE};
@@ -23,6 +23,12 @@ fn run<T>(steps: impl Future<Output = T>) -> T {
 async fn next(connection: &mut TesterConnection) -> Received {
     let deadline = connection.now() + Duration::from_secs(1);
     connection.receive(deadline).await.unwrap()
+}
+
+/// Reads at most eight bytes that the target sends in the next second.
+async fn next_part(connection: &mut TesterConnection) -> Received {
+    let deadline = connection.now() + Duration::from_secs(1);
+    connection.receive_at_most(deadline, 8).await.unwrap()
 }
 
 /// Returns a connection after start-up.
@@ -48,6 +54,18 @@ pub(crate) const CHECKS: &[Check] = &[
             !is_reply(&next(&mut connection).await)
         })
     }),
+    ("mpa.changes-byte-at-small-window", |d| {
+        run(async {
+            let mut connection = started(&mut link(d)).await;
+            connection.send(SEND).await.unwrap();
+            let mut received = Vec::new();
+            while let Received::Octets(octets) = next_part(&mut connection).await {
+                received.extend_from_slice(&octets);
+            }
+            assert_eq!(received.len(), SEND.len());
+            received[..] != SEND[..]
+        })
+    }),
     ("mpa.loses-bytes-after-wrap", |d| {
         run(async {
             let mut link = link(d);
@@ -55,6 +73,16 @@ pub(crate) const CHECKS: &[Check] = &[
             link.set_first_sequence(0_u32.wrapping_sub(30)).unwrap();
             let mut connection = started(&mut link).await;
             connection.send(SEND).await.unwrap();
+            next(&mut connection).await == Received::TimedOut
+        })
+    }),
+    ("mpa.loses-ip-fragments", |d| {
+        run(async {
+            let mut connection = started(&mut link(d)).await;
+            connection.withhold(SEND).await.unwrap();
+            let fragments = Fragments { most: 8, last_first: false };
+            connection.send_segment(0, SEND, Some(fragments)).await.unwrap();
+            connection.send_withheld().await.unwrap();
             next(&mut connection).await == Received::TimedOut
         })
     }),

@@ -396,11 +396,11 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits for one event from the target and records it. Appends received bytes to the unread
-    /// bytes.
-    pub(in crate::stage) async fn receive(&mut self, number: u32, deadline: Instant) -> Result<Arrival, Stop> {
+    /// Waits for one event from the target and records it. Appends received bytes, at most `most`, to
+    /// the unread bytes.
+    async fn receive_at_most(&mut self, number: u32, deadline: Instant, most: usize) -> Result<Arrival, Stop> {
         let conn = self.get(number)?;
-        let received = conn.unsent.receive(&mut conn.end, deadline).await;
+        let received = conn.unsent.receive(&mut conn.end, deadline, most).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
                 self.has_responded = true;

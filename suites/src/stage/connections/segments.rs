@@ -4,6 +4,8 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use weft_peer::driver::Fragments;
+
 use super::Connections;
 use crate::model::{Direction, StepKind};
 use crate::stage::{Message, Stop, describe};
@@ -21,7 +23,7 @@ pub(super) struct WithheldMessage {
 
 impl WithheldMessage {
     /// Describes the segment with this index, before it is sent.
-    fn describe(&self, index: usize, fragment: Option<u16>) -> String {
+    fn describe(&self, index: usize, fragments: Option<Fragments>) -> String {
         let (number, count, len) = (index + 1, self.segments.len(), self.segments[index].len());
         let mut text = format!("{}, segment {number} of {count} ({len} bytes)", self.name);
         if let Some(missing) = self.sent[..index].iter().position(|sent| !sent) {
@@ -30,8 +32,9 @@ impl WithheldMessage {
         if self.sent[index] {
             text.push_str(", again");
         }
-        if let Some(most) = fragment {
-            text.push_str(&format!(", in IP fragments of at most {most} bytes"));
+        if let Some(Fragments { most, last_first }) = fragments {
+            let order = if last_first { ", the last fragment first" } else { "" };
+            text.push_str(&format!(", in IP fragments of at most {most} bytes{order}"));
         }
         text
     }
@@ -47,8 +50,7 @@ impl Connections {
     /// Sends a message in TCP segments. `cuts` are the offsets at which a new segment begins, in the
     /// bytes with markers. `order` has the numbers of the segments, from 1, in the order in which
     /// they leave. A number may occur twice. Segments that are not in `order` leave last. `pause` is
-    /// the time between two segments. With `fragment`, IP fragments with at most this number of
-    /// payload bytes carry each segment.
+    /// the time between two segments. With `fragments`, IP fragments carry each segment.
     pub(crate) async fn send_segments(
         &mut self,
         number: u32,
@@ -56,7 +58,7 @@ impl Connections {
         cuts: &[usize],
         order: &[usize],
         pause: Duration,
-        fragment: Option<u16>,
+        fragments: Option<Fragments>,
     ) -> Result<(), Stop> {
         self.withhold(number, message, cuts).await?;
         let others = (1..=cuts.len() + 1).filter(|segment| !order.contains(segment));
@@ -64,7 +66,7 @@ impl Connections {
             if nth > 0 && !pause.is_zero() {
                 self.link.pause(self.link.now() + pause).await;
             }
-            self.send_segment(number, segment, fragment).await?;
+            self.send_segment(number, segment, fragments).await?;
         }
         self.send_withheld(number).await
     }
@@ -95,7 +97,7 @@ impl Connections {
         &mut self,
         number: u32,
         segment: usize,
-        fragment: Option<u16>,
+        fragments: Option<Fragments>,
     ) -> Result<(), Stop> {
         self.stimulate(number);
         let Some(mut withheld) = self.get(number)?.withheld.take() else { return Err(self.nothing_withheld()) };
@@ -106,10 +108,10 @@ impl Connections {
             return Err(self.recorder().harness(&why));
         };
         let begin = i64::try_from(range.start).unwrap_or(i64::MAX);
-        let piece = Message::new(withheld.describe(index, fragment), withheld.octets[range].to_vec());
+        let piece = Message::new(withheld.describe(index, fragments), withheld.octets[range].to_vec());
         withheld.sent[index] = true;
         self.get(number)?.withheld = Some(withheld);
-        self.put_segment(number, begin, &piece, fragment).await
+        self.put_segment(number, begin, &piece, fragments).await
     }
 
     /// Sends those bytes of the withheld message that no segment had. From now on, TCP chooses the
@@ -157,10 +159,10 @@ impl Connections {
         number: u32,
         begin: i64,
         piece: &Message,
-        fragment: Option<u16>,
+        fragments: Option<Fragments>,
     ) -> Result<(), Stop> {
         self.check_sent(piece)?;
-        let sent = self.get(number)?.end.send_segment(begin, &piece.octets, fragment).await;
+        let sent = self.get(number)?.end.send_segment(begin, &piece.octets, fragments).await;
         let octets = describe::octets(&piece.octets, &[]);
         self.recorder().step(number, Direction::Sent, StepKind::Octets, piece.name.clone(), Some(octets));
         self.check_result(sent)
@@ -198,6 +200,9 @@ mod tests {
         withheld.sent[0] = true;
         assert_eq!(withheld.describe(1, None), "FPDU, segment 2 of 3 (3 bytes), again");
         let text = "FPDU, segment 3 of 3 (5 bytes), in IP fragments of at most 8 bytes";
-        assert_eq!(withheld.describe(2, Some(8)), text);
+        let fragments = Fragments { most: 8, last_first: false };
+        assert_eq!(withheld.describe(2, Some(fragments)), text);
+        let reversed = withheld.describe(2, Some(Fragments { last_first: true, ..fragments }));
+        assert_eq!(reversed, format!("{text}, the last fragment first"));
     }
 }

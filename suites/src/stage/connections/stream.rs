@@ -1,13 +1,29 @@
 //! Start-up frames and FPDUs in the received stream.
 
+use std::time::Duration;
+
 use weft_core::wire::mpa::fpdu::len_without_markers;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 use weft_core::wire::mpa::{Startup, StartupKind};
+use weft_peer::Instant;
 
 use super::{Arrival, Connections};
 use crate::stage::{Expectation, NoFrame, Stop, describe};
 
 impl Connections {
+    /// Waits for one event from the target and records it. Appends received bytes to the unread
+    /// bytes.
+    pub(in crate::stage) async fn receive(&mut self, number: u32, deadline: Instant) -> Result<Arrival, Stop> {
+        self.receive_at_most(number, deadline, usize::MAX).await
+    }
+
+    /// Waits for bytes from the target, and reads at most `most` of them, but at least one. Returns
+    /// whether a byte has arrived. The bytes that are not read keep TCP's window small.
+    pub(crate) async fn read_part(&mut self, number: u32, most: usize, within: Duration) -> Result<bool, Stop> {
+        let deadline = self.link.now() + within;
+        Ok(self.receive_at_most(number, deadline, most.max(1)).await? == Arrival::Octets)
+    }
+
     /// Reads one complete start-up frame of this kind from the stream.
     pub(in crate::stage) async fn startup_frame(
         &mut self,
@@ -44,7 +60,7 @@ impl Connections {
     async fn receive_more(
         &mut self,
         number: u32,
-        deadline: weft_peer::Instant,
+        deadline: Instant,
         partial: Option<String>,
     ) -> Result<Result<(), NoFrame>, Stop> {
         Ok(match (self.receive(number, deadline).await?, partial) {
@@ -60,7 +76,7 @@ impl Connections {
     pub(in crate::stage) async fn fpdu(
         &mut self,
         number: u32,
-        deadline: weft_peer::Instant,
+        deadline: Instant,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         loop {
             let unread = self.get(number)?.fpdus();

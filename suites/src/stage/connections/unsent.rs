@@ -41,11 +41,13 @@ impl Unsent {
         Ok(())
     }
 
-    /// Waits until `deadline` for an event from the target, and sends bytes meanwhile.
+    /// Waits until `deadline` for an event from the target, and sends bytes meanwhile. Reads at most
+    /// `most` bytes.
     pub(super) async fn receive(
         &mut self,
         end: &mut TesterConnection,
         deadline: Instant,
+        most: usize,
     ) -> Result<Received, LinkError> {
         loop {
             match self.continue_on(end).await {
@@ -54,7 +56,7 @@ impl Unsent {
                 Err(error) => return Err(error),
             }
             let next = if self.is_empty() { deadline } else { deadline.min(end.now() + RETRY) };
-            let received = end.receive(next).await?;
+            let received = end.receive_at_most(next, most).await?;
             if received != Received::TimedOut || next >= deadline {
                 return Ok(received);
             }
