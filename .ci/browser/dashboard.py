@@ -38,12 +38,14 @@ def sign_in_again(person, token):
     page.get_by_role("button", name="Sign out").click()
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("heading", name="Runs").wait_for()
+    page.get_by_role("heading", name="Overview").wait_for()
 
 
 def read_failed_case(person, run_folder):
     page = person.page
     page.goto("/")
+    person.look("home")
+    page.goto("/runs")
     person.look("runs")
     page.locator("main table a[href^='/runs/']", has_text="").last.click()
     page.wait_for_url("**/runs/*")
@@ -68,7 +70,7 @@ def read_failed_case(person, run_folder):
 
 def compare(person):
     page = person.page
-    page.goto("/")
+    page.goto("/runs")
     runs = page.locator("main table tbody tr")
     check(runs.count() == 2, f"{runs.count()} runs instead of 2")
     page.get_by_role("button", name="Compare").click()
@@ -93,8 +95,8 @@ def main(url, out):
         siw = Path("captures/siw")
         captures.read_capture(person, siw / "violations-6-kinds-crc.pcap")
         captures.page_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
-        person.use_keyboard(["/", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
-        person.read_without_scripts(["/", "/matrix"])
+        person.use_keyboard(["/", "/runs", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
+        person.read_without_scripts(["/", "/runs", "/targets", "/matrix"])
         print(person.summary())
         person.close()
 

@@ -6,6 +6,7 @@ mod captures;
 mod crowd;
 mod events;
 mod export;
+mod home;
 mod logs;
 mod pages;
 mod runs;
@@ -145,7 +146,7 @@ async fn links_lead_from_the_list_to_the_pcapng_of_a_failed_case() {
     let site = site(folder.path()).await;
     let (id, failed) = (&report.run.id, report.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap());
 
-    let list = site.text("/").await;
+    let list = site.text("/runs").await;
     assert!(list.contains(&format!("href=\"/runs/{id}\"")) && list.contains("mpa.accepts-wrong-key"), "{list}");
 
     let run = site.text(&format!("/runs/{id}")).await;
@@ -198,7 +199,17 @@ async fn every_answer_has_the_headers_and_no_page_has_inline_code() {
     let site = site(folder.path()).await;
     let id = &report.run.id;
     let case = case_page(id, &report.results[0].key);
-    let pages = ["/".to_owned(), format!("/runs/{id}"), case.clone(), "/none".into(), "/runs/none".into()];
+    let pages = [
+        "/".to_owned(),
+        "/runs".into(),
+        "/targets".into(),
+        "/targets/builtin".into(),
+        "/matrix".into(),
+        format!("/runs/{id}"),
+        case.clone(),
+        "/none".into(),
+        "/runs/none".into(),
+    ];
     let others = ["/healthz".into(), "/assets/style.css".into(), case.replace("/cases/", "/evidence/pcapng/")];
     for path in pages.iter().chain(&others) {
         let response = site.get(path).await;
@@ -248,13 +259,14 @@ async fn escapes_hostile_text() {
     site.store.begin(&report.run, &[case], std::slice::from_ref(&result.key)).await.unwrap();
     site.store.finish_case(&report.run.id, &result).await.unwrap();
 
-    let list = site.text("/").await;
+    let list = site.text("/runs").await;
     let run_page = list.split("href=\"").find(|part| part.starts_with("/runs/20990101")).unwrap();
     let run_page = run_page.split('"').next().unwrap().to_owned();
     let run = site.text(&run_page).await;
     let case_page = run.split("href=\"").find(|part| part.contains("/cases/")).unwrap().split('"').next().unwrap();
     let case = site.text(case_page).await;
-    for html in [&list, &run, &case] {
+    let (home, targets, matrix) = (site.text("/").await, site.text("/targets").await, site.text("/matrix").await);
+    for html in [&list, &run, &case, &home, &targets, &matrix] {
         assert!(html.contains("alert(1)"), "the text is shown: {html}");
         for markup in ["<script>alert", "<img", "<b>", "style=\"x"] {
             assert!(!html.contains(markup), "{markup} in {html}");
@@ -370,7 +382,12 @@ async fn serves_an_empty_store_health_and_assets() {
     let site = site(folder.path()).await;
     assert!(site.text("/").await.contains("no run in this store yet"));
     assert_eq!(site.text("/healthz").await, "{\"status\":\"ok\"}\n");
-    for (name, mime) in [("style.css", "text/css"), ("run.js", "text/javascript"), ("icon.svg", "image/svg+xml")] {
+    for (name, mime) in [
+        ("style.css", "text/css"),
+        ("tokens.css", "text/css"),
+        ("run.js", "text/javascript"),
+        ("icon.svg", "image/svg+xml"),
+    ] {
         let response = site.get(&format!("/assets/{name}")).await;
         assert!(response.headers()[header::CONTENT_TYPE].to_str().unwrap().starts_with(mime), "{name}");
         let tag = response.headers()[header::ETAG].clone();
@@ -428,7 +445,7 @@ async fn serves_a_page_and_stops_in_order() {
     connection.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     connection.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("<h1>Runs</h1>"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("<h1>Overview</h1>"), "{answer}");
     stop.send(()).unwrap();
     tokio::time::timeout(LONG, server).await.expect("the server ends").unwrap().unwrap();
     assert!(tokio::net::TcpStream::connect(address).await.is_err(), "the port is free again");

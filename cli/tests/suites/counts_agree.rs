@@ -262,7 +262,7 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
         ("Markdown", of_markdown(&read("summary.md"))),
         ("HTML", of_html(&read("report.html"))),
         ("run page", of_run_page(&server.text(&format!("/runs/{}", report.run.id)))),
-        ("list of runs", of_list(&server.text("/"))),
+        ("list of runs", of_list(&server.text("/runs"))),
         ("metrics", of_metrics(&server.text("/metrics"))),
     ] {
         let wanted =

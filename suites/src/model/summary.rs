@@ -157,6 +157,14 @@ impl Counts {
     pub fn run(&self) -> u64 {
         Verdict::ALL.into_iter().filter(|verdict| verdict.has_run()).map(|verdict| self.of(verdict)).sum()
     }
+
+    /// Returns the share of passed results among the results in which the target was exercised, in
+    /// percent. `None` if the target was not exercised.
+    #[must_use]
+    pub fn pass_rate(&self) -> Option<f64> {
+        let run = self.run();
+        (run > 0).then(|| 100.0 * self.pass as f64 / run as f64)
+    }
 }
 
 /// The exit code of the process.

@@ -1,13 +1,14 @@
 //! Reports. [`Terminal`] prints the event stream. [`write_all`] writes one file per format for a
 //! finished run.
 //!
-//! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`]
-//! (bytes with marks). Reports show verdicts, but do not compute them.
+//! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram), [`hex`] (bytes
+//! with marks), and charts ([`LineChart`], [`sparkline`]). Reports show verdicts, but do not compute them.
 
 mod allure;
 mod capture_ticket;
 mod cause_list;
 mod causes;
+mod chart;
 mod command;
 mod details;
 mod evidence;
@@ -34,6 +35,7 @@ pub use allure::allure;
 pub use capture_ticket::{CaptureTicket, ConnectionEvidence};
 pub use cause_list::{CauseLine, CauseList};
 pub use causes::Cause;
+pub use chart::{ChartPoint, LineChart, sparkline};
 pub use html::html;
 pub use json::json;
 pub use junit::junit;
@@ -48,6 +50,9 @@ pub use ticket::ticket;
 
 use crate::file;
 use crate::model::RunReport;
+
+/// The style sheet with the design tokens of all pages: type, spacing and colours.
+pub const TOKENS: &str = include_str!("../../templates/tokens.css");
 
 /// A report that was not written.
 #[derive(Debug, thiserror::Error)]

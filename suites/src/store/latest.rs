@@ -41,6 +41,11 @@ impl Latest {
     pub fn run_of(&self, key: &CaseKey) -> &str {
         self.rerun_ids.get(key).unwrap_or(&self.record.info.id)
     }
+
+    /// Returns the ids of the runs whose results count. An id may occur several times.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.record.info.id).chain(self.rerun_ids.values()).map(String::as_str)
+    }
 }
 
 impl Store {

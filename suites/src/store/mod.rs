@@ -6,6 +6,7 @@
 //! ([`crate::folder::of_run`]). By default, the database is a file in the output folder.
 
 mod alive;
+mod changes;
 mod latest;
 mod lists;
 mod migrations;
@@ -22,6 +23,7 @@ use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::MigrateError;
 use sqlx::{AnyPool, Executor};
 
+pub use changes::VerdictChange;
 pub use latest::Latest;
 pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};

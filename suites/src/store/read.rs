@@ -337,7 +337,7 @@ fn planned_case(run: &str, row: &AnyRow) -> Result<PlannedCase, StoreError> {
     })
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(run: &str, document: &str) -> Result<T, StoreError> {
+pub(super) fn parsed<T: serde::de::DeserializeOwned>(run: &str, document: &str) -> Result<T, StoreError> {
     serde_json::from_str(document).map_err(|error| damaged(run, error))
 }
 

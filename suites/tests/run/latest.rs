@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlx::{AnyConnection, Connection, Executor};
 use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::store::{FILE_NAME, Latest, Store};
+use weft_suites::store::{FILE_NAME, Latest, Store, VerdictChange};
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions, Schedule};
 
@@ -129,17 +129,57 @@ async fn replaces(lab: &Lab) {
 }
 
 #[tokio::test]
+async fn changes_are_those_since_an_earlier_run_of_the_same_kind() {
+    changes(&Lab::new().await).await;
+}
+
+async fn changes(lab: &Lab) {
+    let mut old = lab.play(Target::builtin(), "false", Filter::everything()).await;
+    assert_eq!(lab.store.earlier(&lab.latest().await, u64::MAX).await.unwrap(), None);
+    (old.run.id, old.run.started_unix_ms) = ("19700101T000001.000Z-0000".into(), 1000);
+    let keys: Vec<CaseKey> = old.results.iter().map(|result| result.key.clone()).collect();
+    lab.store.begin(&old.run, &old.cases, &keys).await.unwrap();
+    let active = lab.store.active(9).await.unwrap();
+    assert_eq!(active.iter().map(|record| &record.info.id).collect::<Vec<_>>(), [&old.run.id]);
+    for result in &old.results {
+        lab.store.finish_case(&old.run.id, result).await.unwrap();
+    }
+    lab.store.finish(&old.run.id, &old.summary).await.unwrap();
+    assert!(lab.store.active(9).await.unwrap().is_empty());
+    let middle = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    let new = lab.play(Target::builtin(), "p.n == 1", Filter::everything()).await;
+    // A selection is not compared with a complete run.
+    lab.play(Target::builtin(), "true", Filter::of([key(2).to_string()])).await;
+    let latest = lab.latest().await;
+    let earlier = async |until| lab.store.earlier(&latest, until).await.unwrap().unwrap().info.id;
+    assert_eq!((earlier(2000).await, earlier(0).await), (old.run.id.clone(), middle.run.id.clone()));
+    let change = |n, before, after| VerdictChange { key: key(n), before, after };
+    let fails = change(1, Verdict::Pass, Verdict::Fail);
+    assert_eq!(lab.store.changes(&old.run.id, &latest).await.unwrap(), [fails.clone()]);
+    let fixed = [3, 4].map(|n| change(n, Verdict::Fail, Verdict::Pass));
+    let [third, fourth] = fixed;
+    assert_eq!(lab.store.changes(&middle.run.id, &latest).await.unwrap(), [fails, third, fourth]);
+    let rerun = Filter::everything().rerun(&new.run.id, [key(1)]);
+    lab.play(Target::builtin(), "false", rerun).await;
+    assert!(lab.store.changes(&old.run.id, &lab.latest().await).await.unwrap().is_empty());
+    // Neither the selection nor the rerun counts.
+    let recent = lab.store.recent_counts(2).await.unwrap();
+    assert_eq!(recent["builtin"].iter().map(|counts| counts.pass).collect::<Vec<_>>(), [2, 3]);
+}
+
+#[tokio::test]
 async fn postgresql_is_the_same() {
     let Some(server) = crate::postgres::Server::start() else {
         assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
         eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
         return;
     };
-    for name in ["represents", "replaces", "ordered"] {
+    for name in ["represents", "replaces", "changes", "ordered"] {
         let lab = Lab::on_server(&server.url, name).await;
         match name {
             "represents" => represents(&lab).await,
             "replaces" => replaces(&lab).await,
+            "changes" => changes(&lab).await,
             _ => is_ordered(&lab).await,
         }
         assert!(!lab.folder.path().join(FILE_NAME).exists());

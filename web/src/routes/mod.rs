@@ -2,7 +2,8 @@
 //!
 //! | address | content |
 //! | --- | --- |
-//! | `/` | runs, newest first, paged |
+//! | `/` | what is not as expected, what changed since yesterday, what is running |
+//! | `/runs` | runs, newest first, paged |
 //! | `/compare` | the differences between two runs |
 //! | `/matrix` | the newest complete run of each target, by case |
 //! | `/pairs` | initiators against responders |
@@ -44,6 +45,7 @@ mod export;
 mod extract;
 mod find;
 mod health;
+mod home;
 mod login;
 mod matrix;
 mod metrics;
@@ -89,7 +91,8 @@ pub(crate) fn router(app: App) -> Router {
 /// Pages that read the store.
 fn of_store(app: &App) -> Router<App> {
     Router::new()
-        .route("/", get(runs::page))
+        .route("/", get(home::page))
+        .route("/runs", get(runs::page))
         .route("/compare", get(compare::page))
         .route("/matrix", get(matrix::page))
         .route("/targets", get(targets::list))

@@ -12,15 +12,19 @@ use crate::view;
 const MAX_TARGETS: usize = 64;
 
 pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure> {
-    Ok(Html(view::pairs(&newest(&app).await?)?))
+    let (newest, left_out) = newest(&app).await?;
+    Ok(Html(view::pairs(&newest, left_out)?))
 }
 
-/// Returns the run that represents each target, for at most [`MAX_TARGETS`] targets.
-pub(super) async fn newest(app: &App) -> Result<Vec<Latest>, Failure> {
+/// Returns the run that represents each target, for at most [`MAX_TARGETS`] targets, and the number
+/// of further targets.
+pub(super) async fn newest(app: &App) -> Result<(Vec<Latest>, usize), Failure> {
+    let targets = app.store.targets().await?;
+    let left_out = targets.len().saturating_sub(MAX_TARGETS);
     let mut newest = Vec::new();
-    for target in app.store.targets().await?.into_iter().take(MAX_TARGETS) {
+    for target in targets.into_iter().take(MAX_TARGETS) {
         // Another process can delete a run meanwhile.
         newest.extend(app.store.latest(&target.name).await?);
     }
-    Ok(newest)
+    Ok((newest, left_out))
 }

@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
+use serde::Deserialize;
+use weft_suites::clock;
 use weft_suites::model::Score;
 use weft_suites::store::{RunRecord, RunsPage, UnstableCase};
 
-use super::extract::Path;
+use super::extract::{Path, Query};
+use super::pairs;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
-use crate::view::{self, OperatorForms};
+use crate::view::{self, OperatorForms, TargetsPage};
 
 /// The maximum number of runs in a trend.
 pub(super) const TREND: u32 = 30;
+/// The maximum number of runs in a trend of the list of targets.
+const SMALL_TREND: u32 = 20;
 /// The maximum number of cases in a trend. A trend has only cases whose verdicts differ between its
 /// runs.
 const UNSTEADY: u32 = 100;
@@ -23,8 +28,26 @@ const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the sto
 
 pub(super) async fn list(State(app): State<App>, session: Option<Extension<Session>>) -> Result<Html<String>, Failure> {
     let stored = app.store.targets().await?;
+    let (newest, _) = pairs::newest(&app).await?;
+    let recent = app.store.recent_counts(SMALL_TREND).await?;
     let configured: Vec<_> = app.starter.states().collect();
-    Ok(Html(view::targets(&configured, &stored, OperatorForms::of(session.as_deref()))?))
+    let shown = TargetsPage {
+        now_ms: clock::unix_ns() / 1_000_000,
+        configured: &configured,
+        stored: &stored,
+        newest: &newest,
+        recent: &recent,
+        forms: OperatorForms::of(session.as_deref()),
+    };
+    Ok(Html(view::targets(&shown)?))
+}
+
+/// The query of the page of a target.
+#[derive(Deserialize)]
+pub(super) struct TargetQuery {
+    /// The horizontal axis of the charts: the name of a label or of a fact about the target. Empty
+    /// for the start of the runs.
+    axis: Option<String>,
 }
 
 /// The results of the newest runs of a target.
@@ -53,6 +76,7 @@ pub(super) async fn trend(app: &App, target: &str) -> Result<Trend, Failure> {
 pub(super) async fn page(
     State(app): State<App>,
     Path(target): Path<String>,
+    Query(query): Query<TargetQuery>,
     session: Option<Extension<Session>>,
 ) -> Result<Html<String>, Failure> {
     let Trend { runs, scores, unsteady } = trend(&app, &target).await?;
@@ -65,6 +89,7 @@ pub(super) async fn page(
         runs: &runs,
         scores: &scores,
         unsteady: &unsteady,
+        axis: query.axis.as_deref(),
         forms: OperatorForms::of(session.as_deref()),
     };
     Ok(Html(view::target(shown)?))

@@ -1,8 +1,10 @@
 //! Tests of pages about several runs: the list, comparisons, the matrix, the history of a case.
 
 use weft_suites::model::{Direction, DroppedTraffic, ExpectedResult, Summary};
+use weft_suites::store::PlannedCase;
 
 use super::*;
+use crate::view::{Column, Show};
 
 /// A run like that of [`failing_run`], but against the correct target.
 pub(super) async fn passing_run(out: &Path) -> RunReport {
@@ -46,19 +48,19 @@ async fn the_list_of_runs_has_pages() {
         run.target.name = ["odd & \"so\"", "even"][usize::from(number % 2 == 0)].into();
         site.store.begin(&run, &[], &[]).await.unwrap();
     }
-    let (mut ids, mut next) = (Vec::new(), Some("/".to_owned()));
+    let (mut ids, mut next) = (Vec::new(), Some("/runs".to_owned()));
     while let Some(address) = next {
         let page = site.text(&address).await;
         let runs = links(&page, "/runs/");
         assert!(runs.len() <= 50);
         ids.extend(runs);
-        next = links(&page, "/?before=").pop();
+        next = links(&page, "/runs?before=").pop();
     }
     assert_eq!((ids.len(), ids[0].as_str(), ids[59].as_str()), (61, "/runs/r59", "/runs/r00"));
-    assert!(!site.text("/").await.contains("16 fail</span>"), "that run is on the second page");
-    let odd = site.text("/?target=odd+%26+%22so%22&before=").await;
+    assert!(!site.text("/runs").await.contains("16 fail</span>"), "that run is on the second page");
+    let odd = site.text("/runs?target=odd+%26+%22so%22&before=").await;
     assert_eq!(links(&odd, "/runs/").len(), 30);
-    assert!(site.text("/?target=none").await.contains("There is no such run."));
+    assert!(site.text("/runs?target=none").await.contains("There is no such run."));
 }
 
 #[tokio::test]
@@ -67,7 +69,7 @@ async fn counts_violated_requirements_by_level() {
     failing_run(folder.path()).await;
     // MPA-7.1.1-2 is the violated requirement.
     let level = weft_core::requirement!("MPA-7.1.1-2").row().level;
-    assert!(site(folder.path()).await.text("/").await.contains(&format!("<td>1 {level}</td>")));
+    assert!(site(folder.path()).await.text("/runs").await.contains(&format!("<td>1 {level}</td>")));
 }
 
 #[tokio::test]
@@ -100,7 +102,15 @@ async fn the_matrix_shows_targets_against_cases() {
     let site = site(folder.path()).await;
     as_other(&site, &bad, "other-run", "nic <b>").await;
     let rows = |page: &str| page.matches("<tr><th scope=\"row\">").count();
-    let all = site.text("/matrix").await;
+    let sections = site.text("/matrix").await;
+    assert_eq!(rows(&sections), 1, "the cases are in one section");
+    let section = "/matrix?case=mpa/7.1.1-key/";
+    assert_eq!(links(&sections, "/matrix?"), [section]);
+    assert!(
+        sections.contains("<td class=\"cell fail\" title=\"16 fail") && sections.contains("cell pass"),
+        "{sections}"
+    );
+    let all = site.text(section).await;
     assert_eq!(rows(&all), good.results.len());
     let failed = bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap();
     // The newest run represents its target, not the failing run before it.
@@ -148,7 +158,7 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     as_other(&site, &bad, "complete", "nic").await;
     as_other(&site, &good, "selected-again", "nic").await;
 
-    let matrix = site.text("/matrix?target=nic").await;
+    let matrix = site.text("/matrix?target=nic&case=mpa").await;
     assert!(matrix.contains(&case_page("complete", &failed)) && !matrix.contains("/runs/selected"), "{matrix}");
     assert!(!matrix.contains("partial:"), "{matrix}");
     let pairs = site.text("/pairs").await;
@@ -164,7 +174,7 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
         assert!(metrics.lines().any(|other| other == line), "{line} in\n{metrics}");
     }
     // Each list marks runs of selected cases.
-    for page in ["/?target=nic", "/targets/nic"] {
+    for page in ["/runs?target=nic", "/targets/nic"] {
         assert_eq!(site.text(page).await.matches("partial: lacks variants of the default tier").count(), 2, "{page}");
     }
     assert!(site.text("/runs/selected").await.contains("<dd>partial: lacks variants of the default tier</dd>"));
@@ -174,12 +184,53 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     good.run.rerun_of = Some("complete".into());
     good.run.target.deviations.clone_from(&bad.run.target.deviations);
     as_other(&site, &good, "again", "nic").await;
-    let matrix = site.text("/matrix?target=nic").await;
+    let matrix = site.text("/matrix?target=nic&case=mpa").await;
     assert!(matrix.contains(&case_page("again", &failed)) && matrix.contains("/runs/complete/cases/"), "{matrix}");
     assert!(site.text("/metrics").await.contains("weft_last_run_cases{target=\"nic\",verdict=\"fail\"} 15\n"));
     assert!(
         site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/complete\">an earlier run</a>")
     );
+}
+
+#[tokio::test]
+async fn a_case_that_does_not_apply_to_a_target_makes_no_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = passing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    for result in &mut report.results {
+        result.verdict = Verdict::NotApplicable;
+    }
+    as_other(&site, &report, "other-run", "client").await;
+    let differing = site.text("/matrix?show=differing").await;
+    assert!(differing.contains("No case matches.") && !differing.contains("<table"), "{differing}");
+    let sections = site.text("/matrix").await;
+    assert!(sections.contains("<td class=\"cell not-applicable\"") && sections.contains(">not run</td>"), "{sections}");
+}
+
+/// The limit of 200 kB is a goal of the project.
+#[tokio::test]
+async fn a_long_list_of_cases_is_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    passing_run(folder.path()).await;
+    let latest = site(folder.path()).await.store.latest("builtin").await.unwrap().unwrap();
+    let planned = |number: usize| PlannedCase {
+        key: CaseKey::new(&format!("mpa/7.1-a-section-with-a-name-{}/a-case-with-a-name-{number}", number % 150)),
+        verdict: Some(Verdict::Inconclusive),
+        duration_us: Some(1),
+    };
+    let planned: Vec<_> = (0..3000).map(planned).collect();
+    let column = |_| Column { latest: latest.clone(), planned: planned.clone() };
+    for targets in [1, 4, 16] {
+        let columns: Vec<Column> = (0..targets).map(column).collect();
+        for (case, rows) in [("", 150), ("mpa", 900 / (targets + 1))] {
+            let filter = crate::view::Filter { target: "", case, show: Show::All };
+            let page = crate::view::matrix(&columns, 0, &filter).unwrap();
+            assert_eq!(page.matches("<tr><th scope=\"row\">").count(), rows, "{targets} {case}");
+            assert!(page.len() < 200_000, "{targets} {case}: {} bytes", page.len());
+            let cut = format!("{} more match; narrow the filter.", 3000 - rows);
+            assert_eq!(page.contains(&cut), !case.is_empty(), "{targets} {case}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -263,13 +314,13 @@ async fn shows_and_filters_the_labels_of_runs() {
     let site = site(folder.path()).await;
     report.run.labels.insert("firmware".into(), "2.1 <b>".into());
     as_other(&site, &report, "labelled", "nic").await;
-    let address = "/?label=firmware%3D2.1%20%3Cb%3E";
-    let list = site.text("/").await;
+    let address = "/runs?label=firmware%3D2.1%20%3Cb%3E";
+    let list = site.text("/runs").await;
     assert!(list.contains(&format!("<a href=\"{address}\"><code>firmware=2.1 &#60;b&#62;</code></a>")), "{list}");
     assert_eq!(links(&list, "/runs/").len(), 2);
     assert_eq!(links(&site.text(address).await, "/runs/"), ["/runs/labelled"]);
-    assert!(site.text("/?label=firmware%3D2.2").await.contains("There is no such run."));
-    assert_eq!(site.get("/?label=firmware").await.status(), StatusCode::BAD_REQUEST);
+    assert!(site.text("/runs?label=firmware%3D2.2").await.contains("There is no such run."));
+    assert_eq!(site.get("/runs?label=firmware").await.status(), StatusCode::BAD_REQUEST);
     let page = site.text("/runs/labelled").await;
     assert!(page.contains(&format!("<dt>Labels</dt><dd><a href=\"{address}\"><code>firmware=2.1 &#60;b")), "{page}");
 }
@@ -395,13 +446,15 @@ async fn pages_of_a_large_store_are_fast() {
     let mut slow = Vec::new();
     for path in [
         "/".to_owned(),
-        "/?target=target-1".to_owned(),
-        "/?before=copy-500".to_owned(),
+        "/runs".to_owned(),
+        "/runs?target=target-1".to_owned(),
+        "/runs?before=copy-500".to_owned(),
         format!("/runs/{id}"),
         case_page(id, key),
         case,
         format!("/compare?before=copy-1&after={id}"),
         "/matrix".to_owned(),
+        "/matrix?case=scale".to_owned(),
         "/matrix?show=differing".to_owned(),
         "/pairs".to_owned(),
         "/targets".to_owned(),
@@ -417,15 +470,17 @@ async fn pages_of_a_large_store_are_fast() {
         "/metrics".to_owned(),
         "/healthz".to_owned(),
     ] {
-        let mut took = Vec::new();
+        let (mut took, mut size) = (Vec::new(), 0);
         for _ in 0..5 {
             let begun = std::time::Instant::now();
             let page = site.text(&path).await;
             took.push(begun.elapsed());
             assert!(!page.is_empty());
+            size = page.len();
         }
         took.sort_unstable();
-        eprintln!("{:>8.1} ms (slowest {:.1})  {path}", took[2].as_secs_f64() * 1e3, took[4].as_secs_f64() * 1e3);
+        let [middle, slowest] = [took[2], took[4]].map(|time| time.as_secs_f64() * 1e3);
+        eprintln!("{middle:>8.1} ms (slowest {slowest:.1}) {size:>8} bytes  {path}");
         if took[2] >= Duration::from_millis(200) {
             slow.push(path);
         }

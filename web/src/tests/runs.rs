@@ -210,7 +210,7 @@ async fn shows_a_run_whose_process_is_gone_as_broken() {
     // An open page gets no more events, and a new page does not wait.
     let page = site.text(&format!("/runs/{id}")).await;
     assert!(page.contains(r#"<strong id="status">broken</strong>"#) && !page.contains("data-events"), "{page}");
-    assert!(site.text("/").await.contains("<td>broken <span class=\"faint\">partial: "));
+    assert!(site.text("/runs").await.contains("<td>broken <span class=\"faint\">partial: "));
     assert!(site.text("/metrics").await.contains("weft_runs{status=\"broken\"} 1"));
     let stream = site.text(&format!("/runs/{id}/events")).await;
     assert!(!stream.contains("done"), "{stream}");

@@ -10,8 +10,8 @@ use super::captures::capture_path;
 use super::*;
 
 /// Pages and resources that need the store.
-pub(super) const OF_STORE: [&str; 7] =
-    ["/", "/runs/x", "/runs/x/export.zip", "/metrics", "/captures/x~0", "/api/runs", "/api/captures/x~0"];
+pub(super) const OF_STORE: [&str; 8] =
+    ["/", "/runs", "/runs/x", "/runs/x/export.zip", "/metrics", "/captures/x~0", "/api/runs", "/api/captures/x~0"];
 
 /// Checks that each of `paths` answers 503 within the promised time. The clock is paused and
 /// advances only while the test waits.

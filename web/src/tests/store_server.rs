@@ -47,11 +47,11 @@ async fn starts_a_run_and_serves_every_linked_page() {
     let runs: Vec<String> = site.store.runs(9).await.unwrap().into_iter().map(|record| record.info.id).collect();
     let [second, first] = runs.as_slice() else { panic!("{runs:?}") };
     let mut wanted: Vec<String> =
-        ["/", "/matrix?show=differing", "/pairs", "/metrics", "/api/runs", "/api/targets", "/api/matrix"]
+        ["/", "/runs", "/matrix?show=differing", "/pairs", "/metrics", "/api/runs", "/api/targets", "/api/matrix"]
             .map(ToOwned::to_owned)
             .into();
     wanted.push(format!("/compare?before={first}&after={second}"));
-    wanted.push(format!("/?before={second}&target=bad"));
+    wanted.push(format!("/runs?before={second}&target=bad"));
     wanted.push(format!("/api/compare?before={first}&after={second}"));
     let mut seen = BTreeSet::new();
     while let Some(path) = wanted.pop() {
@@ -75,8 +75,8 @@ async fn starts_a_run_and_serves_every_linked_page() {
     // PostgreSQL cannot store a name with a zero byte. The server must answer 404 for such a name,
     // and not report an error of the store.
     for path in [
-        "/?target=%00",
-        "/?before=%00",
+        "/runs?target=%00",
+        "/runs?before=%00",
         "/runs/%00",
         "/targets/%00",
         "/compare?before=%00&after=%00",

@@ -1,6 +1,6 @@
 //! Common parts of pages about runs.
 
-use weft_suites::model::{Counts, RunStatus, Verdict};
+use weft_suites::model::{Counts, ExitCode, RunStatus, Verdict};
 use weft_suites::store::RunRecord;
 
 /// Returns why a run is partial, or `None` if the run is complete. A partial run represents its
@@ -12,6 +12,19 @@ pub(super) fn partial(record: &RunRecord) -> Option<&'static str> {
         _ if record.info.is_selection => Some("partial: lacks variants of the default tier"),
         RunStatus::Planned | RunStatus::WaitingForTarget | RunStatus::Running => Some("partial: not finished"),
         RunStatus::Done | RunStatus::Cancelled | RunStatus::Broken => Some("partial: stopped"),
+    }
+}
+
+/// Returns the CSS class and the text for the outcome of the run that represents a target.
+pub(super) fn outcome(record: &RunRecord) -> (&'static str, &'static str) {
+    match record.summary.as_ref().map(|summary| summary.exit_code) {
+        None => ("", "not finished"),
+        // The class of a partial run is not `pass`. Therefore only a complete run is green.
+        Some(ExitCode::AsExpected) => (if record.is_partial() { "" } else { "pass" }, "as expected"),
+        Some(ExitCode::Unexpected) => ("fail", "fails"),
+        Some(ExitCode::NothingRun) => ("", "no case was run"),
+        Some(ExitCode::Inconclusive) => ("inconclusive", "undecided"),
+        Some(ExitCode::HarnessError) => ("error", "the tester failed"),
     }
 }
 

@@ -2,10 +2,10 @@
 //! each connection, so only weft's row and weft's column have results.
 
 use askama::Template;
-use weft_suites::model::{ExitCode, Role, Summary};
+use weft_suites::model::Role;
 use weft_suites::store::Latest;
 
-use super::counts::partial;
+use super::counts::{outcome, partial};
 use super::{time, url};
 
 #[derive(Template)]
@@ -13,6 +13,8 @@ use super::{time, url};
 struct Page {
     responders: Vec<Cell>,
     initiators: Vec<Cell>,
+    /// Number of targets that are not shown, because there are too many.
+    left_out: usize,
 }
 
 /// A target with the run that represents it.
@@ -29,22 +31,17 @@ struct Cell {
 }
 
 /// Renders the page.
-pub(crate) fn pairs(newest: &[Latest]) -> Result<String, askama::Error> {
+pub(crate) fn pairs(newest: &[Latest], left_out: usize) -> Result<String, askama::Error> {
     let of = |role: Role| {
         let plays = move |latest: &&Latest| latest.record.info.target.role.plays(role);
         newest.iter().filter(plays).map(cell).collect()
     };
-    Page { responders: of(Role::Responder), initiators: of(Role::Initiator) }.render()
+    Page { responders: of(Role::Responder), initiators: of(Role::Initiator), left_out }.render()
 }
 
 fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     let info = &record.info;
-    let partial = partial(record);
-    let (class, words) = match outcome(record.summary.as_ref()) {
-        // The class of a partial run is not `pass`. Therefore only a complete run is green.
-        ("pass", words) if partial.is_some() => ("", words),
-        outcome => outcome,
-    };
+    let (class, words) = outcome(record);
     Cell {
         name: info.target.name.clone(),
         target: url::target(&info.target.name),
@@ -53,18 +50,6 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
         score: score.to_string(),
         class,
         words,
-        partial,
-    }
-}
-
-/// Returns the CSS class and the text of a cell.
-fn outcome(summary: Option<&Summary>) -> (&'static str, &'static str) {
-    match summary.map(|summary| summary.exit_code) {
-        None => ("", "not finished"),
-        Some(ExitCode::AsExpected) => ("pass", "as expected"),
-        Some(ExitCode::Unexpected) => ("fail", "fails"),
-        Some(ExitCode::NothingRun) => ("", "no case was run"),
-        Some(ExitCode::Inconclusive) => ("inconclusive", "undecided"),
-        Some(ExitCode::HarnessError) => ("error", "the tester failed"),
+        partial: partial(record),
     }
 }

@@ -1,74 +1,19 @@
-//! The list of targets, and the page of a target: its current, queued and finished runs.
+//! The page of a target: its current, queued and finished runs.
 
 use std::collections::BTreeMap;
 
 use askama::Template;
 use weft_suites::model::{RunStatus, Score, Tier};
-use weft_suites::store::{RunRecord, TargetRecord, UnstableCase};
+use weft_suites::store::{RunRecord, UnstableCase};
 use weft_suites::targets::Target;
 
 use super::chart::chart;
 use super::counts::{Count, counts};
 use super::operator::OperatorForms;
 use super::runs::{Line, line};
+use super::trend::{Trends, trends};
 use super::{time, url};
 use crate::starter::QueueState;
-
-#[derive(Template)]
-#[template(path = "targets.html")]
-struct ListPage<'a> {
-    lines: Vec<ListLine<'a>>,
-    /// Whether the server can start runs.
-    can_start: bool,
-    /// Whether the client is an operator.
-    is_operator: bool,
-}
-
-struct ListLine<'a> {
-    name: &'a str,
-    href: String,
-    reached_by: String,
-    role: String,
-    runs: u64,
-    last: Option<String>,
-    state: Option<&'a QueueState>,
-    running: Option<String>,
-}
-
-/// Renders the list of all targets: first the targets against which the server can start runs, then
-/// the other targets of the store.
-pub(crate) fn targets(
-    configured: &[(&Target, QueueState)],
-    stored: &[TargetRecord],
-    forms: Option<OperatorForms<'_>>,
-) -> Result<String, askama::Error> {
-    let find = |name: &str| stored.iter().find(|one| one.name == name);
-    let own = configured.iter().map(|(target, state)| ListLine {
-        reached_by: target.info().reached_by,
-        role: target.info().role.to_string(),
-        state: Some(state),
-        running: state.running.as_ref().and_then(|job| job.run.as_deref()).map(url::run),
-        ..list_line(target.name(), find(target.name()))
-    });
-    let is_own = |name: &str| configured.iter().any(|(target, _)| target.name() == name);
-    let others = stored.iter().filter(|one| !is_own(&one.name)).map(|one| list_line(&one.name, Some(one)));
-    ListPage { lines: own.chain(others).collect(), can_start: !configured.is_empty(), is_operator: forms.is_some() }
-        .render()
-}
-
-/// Makes the line of a target against which the server cannot start runs.
-fn list_line<'a>(name: &'a str, stored: Option<&TargetRecord>) -> ListLine<'a> {
-    ListLine {
-        name,
-        href: url::target(name),
-        reached_by: String::new(),
-        role: String::new(),
-        runs: stored.map_or(0, |one| one.runs),
-        last: stored.map(|one| url::run(&one.last)),
-        state: None,
-        running: None,
-    }
-}
 
 /// The data of the page of a target.
 pub(crate) struct TargetPage<'a> {
@@ -81,6 +26,8 @@ pub(crate) struct TargetPage<'a> {
     pub(crate) runs: &'a [RunRecord],
     pub(crate) scores: &'a BTreeMap<String, Score>,
     pub(crate) unsteady: &'a [UnstableCase],
+    /// The horizontal axis of the charts, as the client requests it.
+    pub(crate) axis: Option<&'a str>,
     pub(crate) forms: Option<OperatorForms<'a>>,
 }
 
@@ -97,6 +44,7 @@ struct Page<'a> {
     resume: Option<(String, String)>,
     tiers: [Tier; 3],
     chart: String,
+    trends: Trends,
     lines: Vec<Line<'a>>,
     unsteady: Vec<UnsteadyLine>,
     baseline: String,
@@ -110,7 +58,7 @@ struct UnsteadyLine {
 
 /// Renders the page of a target.
 pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
-    let TargetPage { name, configured, unfinished, runs, scores, unsteady, forms } = shown;
+    let TargetPage { name, configured, unfinished, runs, scores, unsteady, axis, forms } = shown;
     let (reached_by, state) = match configured {
         Some((target, state)) => (Some(target.info().reached_by), Some(state)),
         None => (runs.first().map(|run| run.info.target.reached_by.clone()), None),
@@ -136,6 +84,7 @@ pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
         resume,
         tiers: Tier::ALL,
         chart: chart(runs),
+        trends: trends(runs, name, axis)?,
         lines: lines.collect(),
         unsteady: unsteady
             .iter()

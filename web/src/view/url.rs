@@ -16,12 +16,27 @@ pub(super) fn runs(target: Option<&str>, label: Option<&str>, before: Option<&st
     let query = [("target", target), ("label", label), ("before", before)];
     let query = query.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", escaped(value?, false))));
     let query: Vec<String> = query.collect();
-    if query.is_empty() { "/".to_owned() } else { format!("/?{}", query.join("&")) }
+    if query.is_empty() { "/runs".to_owned() } else { format!("/runs?{}", query.join("&")) }
+}
+
+/// The matrix: the cases of a section, or all sections if `section` is empty. `target` is the
+/// filter of targets.
+pub(super) fn matrix(section: &str, target: &str) -> String {
+    let case =
+        if section.is_empty() { String::new() } else { format!("case={}", escaped(&format!("{section}/"), true)) };
+    let target = if target.is_empty() { String::new() } else { format!("target={}", escaped(target, false)) };
+    let query: Vec<&str> = [case.as_str(), target.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    if query.is_empty() { "/matrix".to_owned() } else { format!("/matrix?{}", query.join("&")) }
 }
 
 /// The page of a target.
 pub(crate) fn target(name: &str) -> String {
     format!("/targets/{}", escaped(name, false))
+}
+
+/// The page of a target, with the charts over a label or a fact about the target.
+pub(super) fn trend(name: &str, axis: &str) -> String {
+    format!("{}?axis={}", target(name), escaped(axis, false))
 }
 
 /// The baseline of a target.
