@@ -16,7 +16,9 @@ pub(crate) fn announce(address: SocketAddr) {
 /// become usage errors.
 pub(crate) fn explain(error: WebError) -> anyhow::Error {
     match error {
-        WebError::NotLoopback(_) | WebError::TargetName(_) => BadInput(error.to_string()).into(),
+        WebError::NotLoopback(_) | WebError::TargetName(_) | WebError::Schedule(_) => {
+            BadInput(error.to_string()).into()
+        }
         WebError::Listen { address, error } => rnic::cannot_listen(address, &error).into(),
         WebError::Store(error) => error.into(),
         WebError::Random(_) => error.into(),

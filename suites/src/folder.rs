@@ -71,6 +71,55 @@ pub fn lock_idle(out: &Path) -> Option<IdleFolder> {
     Some(IdleFolder { run, _lock })
 }
 
+/// Returns the total size of the files of a run in `out`, in bytes. Returns 0 if there are none.
+#[must_use]
+pub fn size_of_run(out: &Path, run: &str) -> u64 {
+    if !is_run_id(run) {
+        return 0;
+    }
+    let own = out.join(of_run(out, run));
+    files().map(|name| size(&own.join(name))).sum()
+}
+
+/// Deletes the files of a run that is over. Does nothing if `out` has none.
+///
+/// # Errors
+/// A file cannot be deleted. Or the files are at the top, and a run is writing into `out`.
+pub fn remove_run(out: &Path, run: &str) -> io::Result<()> {
+    if !is_run_id(run) {
+        return Ok(());
+    }
+    if top(out).is_some_and(|top| top == run) {
+        let lock = FolderLock::acquire(out).map_err(|error| io::Error::other(error.to_string()))?;
+        // Another run may have moved the files before this function got the lock.
+        if top(out).is_some_and(|top| top == run) {
+            return files().try_for_each(|name| remove(&lock.out.join(name)));
+        }
+    }
+    remove(&out.join(EARLIER).join(run))
+}
+
+/// Returns the size of a file, or of all files in a folder, in bytes. Follows no links.
+fn size(path: &Path) -> u64 {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => {
+            fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path())).sum()
+        }
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    }
+}
+
+/// Deletes a file, or a folder with its files. Follows no links. A missing path is no error.
+fn remove(path: &Path) -> io::Result<()> {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// The lock of an output folder while a run writes into it. Other runs are locked out.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
@@ -260,6 +309,31 @@ mod tests {
         }
         assert_eq!((evidence(out, "100"), evidence(out, "101").as_deref()), (None, Some("101")));
         assert!(out.join("earlier/0-notes").is_dir());
+    }
+
+    #[test]
+    fn removes_the_files_of_one_run_only() {
+        let out = tempfile::tempdir().unwrap();
+        let out = out.path();
+        for id in ["1-a", "2-b", "3-c"] {
+            play(out, id);
+        }
+        fs::write(out.join(FILE_NAME), "store").unwrap();
+        assert!(size_of_run(out, "1-a") > 3 && size_of_run(out, "3-c") > 3);
+        assert_eq!((size_of_run(out, "none"), size_of_run(out, "../earlier")), (0, 0));
+        for foreign in ["none", "..", "../earlier", "", "/"] {
+            remove_run(out, foreign).unwrap();
+        }
+        remove_run(out, "1-a").unwrap();
+        assert_eq!((evidence(out, "1-a"), evidence(out, "2-b").as_deref()), (None, Some("2-b")));
+        let lock = FolderLock::acquire(out).unwrap();
+        remove_run(out, "3-c").expect_err("a run writes");
+        drop(lock);
+        remove_run(out, "3-c").unwrap();
+        assert!(!out.join("cases").exists() && top(out).is_none() && out.join(FILE_NAME).is_file());
+        assert_eq!(evidence(out, "2-b").as_deref(), Some("2-b"));
+        play(out, "4-d");
+        assert_eq!(evidence(out, "4-d").as_deref(), Some("4-d"));
     }
 
     #[test]

@@ -8,8 +8,10 @@ use weft_suites::store::Store;
 
 use crate::access::{AccessControl, Slots};
 use crate::captures::Captures;
+use crate::clock::Clock;
 use crate::exports::Exports;
 use crate::live::Live;
+use crate::schedule::RunSchedule;
 use crate::starter::Starter;
 use crate::store_watch::StoreWatch;
 
@@ -25,6 +27,9 @@ pub(crate) struct App {
     pub(crate) live: Live,
     /// The runs that this server starts.
     pub(crate) starter: Starter,
+    /// The runs that this server starts by itself.
+    pub(crate) schedule: RunSchedule,
+    pub(crate) clock: Clock,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) captures: Captures,
     pub(crate) exports: Exports,

@@ -27,6 +27,9 @@ pub enum WebError {
     /// target.
     #[error("invalid target name {0:?}: expected letters, digits, '.', '_' and '-', and no '.' at the beginning")]
     TargetName(String),
+    /// An entry of the schedule has no target, or selects no case. The field is the message.
+    #[error("schedule: {0}")]
+    Schedule(String),
     /// The system returned no random bytes. Sessions need random bytes.
     #[error("cannot get random bytes from the system: {0}")]
     Random(#[from] getrandom::Error),

@@ -32,6 +32,12 @@ pub(crate) enum Failure {
     /// A file of evidence cannot be read.
     #[error("The file cannot be read: {0}")]
     File(std::io::Error),
+    /// The results of a run are deleted, but not all of its files.
+    #[error("The results of the run are deleted, but not all of its files: {0}")]
+    Files(std::io::Error),
+    /// The state of an object does not allow the action. The field is the message.
+    #[error("{0}")]
+    Conflict(&'static str),
     /// The client is not allowed to send this request. The field is the message.
     #[error("{0}")]
     Forbidden(&'static str),
@@ -79,9 +85,11 @@ impl Failure {
             | Failure::Reading(_)
             | Failure::Busy(_)
             | Failure::Upload(UploadError::Busy) => StatusCode::SERVICE_UNAVAILABLE,
-            Failure::Page(_) | Failure::File(_) | Failure::Random(_) | Failure::Upload(UploadError::Disk(_)) => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Failure::Page(_)
+            | Failure::File(_)
+            | Failure::Files(_)
+            | Failure::Random(_)
+            | Failure::Upload(UploadError::Disk(_)) => StatusCode::INTERNAL_SERVER_ERROR,
             Failure::Forbidden(_) => StatusCode::FORBIDDEN,
             Failure::Token(TokenRejection::TooMany(_)) => StatusCode::TOO_MANY_REQUESTS,
             Failure::Token(TokenRejection::Wrong | TokenRejection::Missing) => StatusCode::UNAUTHORIZED,
@@ -90,7 +98,7 @@ impl Failure {
             Failure::Invalid(_)
             | Failure::Upload(UploadError::CutOff(_))
             | Failure::Job(JobError::InvalidSelection(_)) => StatusCode::BAD_REQUEST,
-            Failure::Job(_) | Failure::Upload(UploadError::Namesakes) => StatusCode::CONFLICT,
+            Failure::Job(_) | Failure::Conflict(_) | Failure::Upload(UploadError::Namesakes) => StatusCode::CONFLICT,
             Failure::Unreadable(_) | Failure::Upload(UploadError::NoCapture(_)) => StatusCode::UNPROCESSABLE_ENTITY,
         }
     }

@@ -29,6 +29,7 @@ mod access;
 mod app;
 mod authorize;
 mod captures;
+mod clock;
 mod connections;
 mod error;
 mod exports;
@@ -39,12 +40,15 @@ mod live;
 mod lock;
 mod open_connections;
 mod owning_body;
+mod retention;
 mod routes;
+mod schedule;
 mod starter;
 mod store_watch;
 #[cfg(test)]
 mod tests;
 mod view;
+mod webhook;
 mod write_timeout;
 
 use std::net::SocketAddr;
@@ -59,14 +63,19 @@ pub use access::{Access, Role, Tokens, TokensError};
 pub use captures::CaptureOptions;
 pub use error::WebError;
 pub use live::Live;
+pub use retention::Retention;
+pub use schedule::RunSchedule;
 pub use starter::Start;
+pub use webhook::Webhook;
 
 use access::{AccessControl, STREAMS, Slots};
 use app::App;
 use captures::Captures;
+use clock::Clock;
 use connections::Limits;
 use starter::Starter;
 use store_watch::StoreWatch;
+use webhook::RunEnds;
 
 /// Options of the dashboard server.
 #[derive(Debug, Clone)]
@@ -88,6 +97,12 @@ pub struct WebOptions {
     pub start: Option<Start>,
     /// Options for the captures to show.
     pub captures: CaptureOptions,
+    /// Which runs the server keeps.
+    pub retention: Retention,
+    /// The runs that the server starts by itself. Their targets must be in `start`.
+    pub schedule: RunSchedule,
+    /// The address that gets a message when the verdict of a target changes.
+    pub webhook: Option<Webhook>,
 }
 
 /// Runs the dashboard server until `shutdown` completes.
@@ -103,7 +118,7 @@ pub async fn serve(
     ready: impl FnOnce(SocketAddr),
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), WebError> {
-    let WebOptions { listen, store, folder, access, live, start, captures } = options;
+    let WebOptions { listen, store, folder, access, live, start, captures, retention, schedule, webhook } = options;
     if !listen.ip().is_loopback() && access.tokens.is_empty() {
         return Err(WebError::NotLoopback(listen));
     }
@@ -114,14 +129,24 @@ pub async fn serve(
     if let Some(Err(error)) = captures.folder.as_ref().map(captures::CaptureFolder::sweep) {
         tracing::warn!("cannot clean up the folder of captures: {error}");
     }
-    let starter = Starter::new(start, &folder, &store, &live)?;
+    let (ends, ended) = RunEnds::channel();
+    let starter = Starter::new(start, &folder, &store, &live, &ends)?;
+    if let Some(fault) = schedule.fault(&starter) {
+        return Err(WebError::Schedule(fault));
+    }
     starter.finish_killed(&opened).await;
+    let clock = Clock::default();
+    let kept = retention::keep(retention, opened.clone(), folder.clone(), clock.clone(), stopped.clone());
+    let scheduled = schedule.clone().keep(starter.clone(), clock.clone(), stopped.clone());
+    let messages = webhook::send_messages(webhook, opened.clone(), ended, stopped.clone());
     let app = App {
         store: opened.clone(),
         watch: StoreWatch::new(Store::connect(&store).await?),
         folder,
         live,
         starter: starter.clone(),
+        schedule,
+        clock,
         access,
         captures,
         exports: exports::Exports::default(),
@@ -136,7 +161,8 @@ pub async fn serve(
         shutdown.await;
         stop.send_replace(true);
     };
-    tokio::join!(connections::accept(listener, routes::router(app), Limits::default(), stopped), stopping);
+    let accepted = connections::accept(listener, routes::router(app), Limits::default(), stopped);
+    tokio::join!(accepted, stopping, kept, scheduled, messages);
     // Stops the runs that this server started. The results of finished cases remain.
     starter.close().await;
     opened.close().await;

@@ -9,12 +9,15 @@ mod export;
 mod home;
 mod logs;
 mod pages;
+mod retention;
 mod runs;
+mod schedule;
 mod sites;
 mod store_gone;
 mod store_server;
 mod streams;
 mod uploads;
+mod webhook;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -38,10 +41,12 @@ use self::events::{Events, recorded_run};
 use crate::access::{Access, AccessControl, STREAMS, Slots};
 use crate::app::App;
 use crate::captures::{CaptureOptions, Captures};
+use crate::clock::Clock;
 use crate::exports::Exports;
 use crate::starter::Starter;
 use crate::store_watch::StoreWatch;
-use crate::{Live, Start, WebError, WebOptions, routes, serve};
+use crate::webhook::RunEnds;
+use crate::{Live, Retention, RunSchedule, Start, WebError, WebOptions, routes, serve};
 
 /// Ends a test that would wait forever.
 const LONG: Duration = Duration::from_secs(60);
@@ -100,13 +105,15 @@ async fn site_on(
     let (stop, stopped) = watch::channel(false);
     let access = Arc::new(AccessControl::new(access).unwrap());
     let live = Live::default();
-    let starter = Starter::new(start, folder, url, &live).unwrap();
+    let starter = Starter::new(start, folder, url, &live, &RunEnds::default()).unwrap();
     let app = App {
         store: store.clone(),
         watch: StoreWatch::new(store.clone()),
         folder: folder.to_owned(),
         live: live.clone(),
         starter: starter.clone(),
+        schedule: RunSchedule::default(),
+        clock: Clock::default(),
         access,
         captures: Captures::new(captures, stopped.clone()),
         exports,
@@ -415,6 +422,9 @@ async fn without_tokens_listens_on_loopback_only() {
             live: Live::default(),
             start: None,
             captures: CaptureOptions::default(),
+            retention: Retention::default(),
+            schedule: RunSchedule::default(),
+            webhook: None,
         };
         let error = serve(options, |_| panic!("nothing is bound"), async {}).await.unwrap_err();
         assert!(matches!(error, WebError::NotLoopback(_)) && error.to_string().contains("token"), "{error}");
@@ -433,6 +443,9 @@ async fn serves_a_page_and_stops_in_order() {
         live: Live::default(),
         start: None,
         captures: CaptureOptions::default(),
+        retention: Retention::default(),
+        schedule: RunSchedule::default(),
+        webhook: None,
     };
     let (ready, bound) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();

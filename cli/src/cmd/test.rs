@@ -17,7 +17,7 @@ use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::targets::{MarkerDirections, Target};
 use weft_suites::{Filter, RunOptions, Schedule, folder, random_seed, report, store};
-use weft_web::{Access, CaptureOptions, Live, WebOptions};
+use weft_web::{Access, CaptureOptions, Live, Retention, RunSchedule, WebOptions};
 
 use crate::cmd::suite;
 use crate::dashboard;
@@ -397,6 +397,9 @@ async fn in_browser(
         live: live.clone(),
         start: None,
         captures: CaptureOptions::default(),
+        retention: Retention::default(),
+        schedule: RunSchedule::default(),
+        webhook: None,
     };
     let (ready, up) = tokio::sync::oneshot::channel();
     let mut stopped = stop.subscribe();

@@ -5,10 +5,11 @@ mod healthy;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use weft_suites::store::{self, Store};
 use weft_suites::targets::Target;
-use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebOptions};
+use weft_web::{Access, CaptureOptions, Live, Retention, RunSchedule, Start, Tokens, WebOptions, Webhook};
 
 use crate::dashboard::{announce, explain};
 use crate::exit::{BadInput, note, reject};
@@ -21,7 +22,7 @@ use crate::{allocator, runtime, secrets, signals};
 #[derive(clap::Args)]
 #[command(
     after_help = "An operator is a user with an operator token, or any user if there are no tokens. Operators can\n\
-    start runs and upload captures. Viewers can only read. Ctrl-C stops the server.\n\n\
+    start and delete runs, and upload captures. Viewers can only read. Ctrl-C stops the server.\n\n\
     To show a single run while it is active, use `weft test ... --web ADDRESS`.\n\n\
     Examples:\n  \
     weft web                                        show the runs in ./weft-report\n  \
@@ -78,6 +79,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MIB", default_value_t = 256, requires = "captures",
         value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     upload_limit: u64,
+    /// Delete runs that started more than this number of days ago
+    ///
+    /// The newest run of each target stays, and the runs whose results the matrix shows. weft looks
+    /// for old runs at its start and then every hour. It logs each run that it deletes.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    keep_age: Option<u64>,
+    /// Delete the oldest runs while the files of all runs are larger than this
+    ///
+    /// The files are those in the folder of --out. The size of the database does not count. The
+    /// same runs stay as with --keep-age.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    keep_size: Option<u64>,
+    /// Post JSON to this http:// address when the verdict of a target changes
+    ///
+    /// The verdict of a target is passed, failed or down. Only runs that this dashboard starts
+    /// count.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<Webhook>,
+    /// Start runs at the times in this TOML file
+    ///
+    /// Each table `[[run]]` has a target, and `every` (such as "6h") or `at` (such as "02:30", in
+    /// UTC). It can have a tier, a list `select` of cases, and a table of labels.
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<PathBuf>,
 }
 
 /// Serves the dashboard until a signal stops it.
@@ -86,6 +111,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(healthy::run(arguments.listen));
     }
     let start = start(arguments)?;
+    if arguments.webhook.is_some() && start.is_none() {
+        reject!("--webhook: this dashboard starts no runs; add --target TARGET or --targets DIR");
+    }
     if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
         reject!("--captures {}: there is no such folder", folder.display());
     }
@@ -99,7 +127,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let live = Live::default();
     runtime::take_all_descriptors();
     allocator::share_one_arena();
-    let options = WebOptions { listen: arguments.listen, store, folder, access, live, start, captures };
+    let schedule = match &arguments.schedule {
+        Some(file) => schedule(file)?,
+        None => RunSchedule::default(),
+    };
+    let webhook = arguments.webhook.clone();
+    let retention = Retention {
+        age: arguments.keep_age.map(|days| Duration::from_secs(days * 86_400)),
+        size: arguments.keep_size.map(|mib| mib << 20),
+    };
+    let listen = arguments.listen;
+    let options = WebOptions { listen, store, folder, access, live, start, captures, retention, schedule, webhook };
     runtime::block_on(async {
         let stopped = signals::interrupted();
         let stopped = async { _ = stopped.await };
@@ -168,6 +206,13 @@ fn files(folder: &Path) -> std::io::Result<Vec<String>> {
     }
     files.sort_unstable();
     Ok(files)
+}
+
+/// Reads the times at which runs start.
+fn schedule(file: &Path) -> Result<RunSchedule, BadInput> {
+    let failed = |error: &dyn std::fmt::Display| BadInput(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| failed(&error))?;
+    text.parse::<RunSchedule>().map_err(|error| failed(&error))
 }
 
 /// Reads the tokens, and warns if all users of this machine can read the file.

@@ -11,6 +11,7 @@ mod latest;
 mod lists;
 mod migrations;
 mod read;
+mod remove;
 mod scores;
 mod transient;
 mod write;
@@ -27,6 +28,7 @@ pub use changes::VerdictChange;
 pub use latest::Latest;
 pub use lists::{RunsPage, TargetRecord};
 pub use read::{PastResult, PlannedCase, RunDetail, RunRecord};
+pub use remove::StoredRun;
 pub use scores::UnstableCase;
 
 /// An error of the store. Its message has the messages of all its causes.

@@ -1,4 +1,5 @@
-//! Forms that start and stop runs. [`authorize`](mod@crate::authorize) admits only operators.
+//! Forms that start, stop and delete runs. [`authorize`](mod@crate::authorize) admits only
+//! operators.
 
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use tokio::sync::oneshot;
 use weft_suites::model::Tier;
 
 use super::extract::{Form, Path};
-use super::find::{find_case, find_run};
+use super::find::{find_case, find_record, find_run};
 use crate::app::App;
 use crate::failure::Failure;
+use crate::retention;
 use crate::starter::{JobRequest, RerunSelection};
 use crate::view::url;
 
@@ -127,4 +129,18 @@ pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> R
     let planned = detail.planned.into_iter().map(|planned| (planned.key, planned.verdict));
     let wanted = again.request(&info, planned)?;
     Ok((info.target.name, wanted))
+}
+
+pub(super) async fn delete(State(app): State<App>, Path(run): Path<String>) -> Result<Redirect, Failure> {
+    Ok(Redirect::to(&url::target(&remove(&app, &run).await?)))
+}
+
+/// Deletes a run. Returns the name of its target.
+pub(super) async fn remove(app: &App, run: &str) -> Result<String, Failure> {
+    let target = app.watch.while_available(find_record(app, run)).await??.info.target.name;
+    let (store, folder, run) = (app.store.clone(), app.folder.clone(), run.to_owned());
+    // A task of its own: a client that disconnects does not interrupt the deletion.
+    let work = async move { retention::delete(&store, &folder, &run, &target).await.map(|()| target) };
+    let deletion = tokio::spawn(work);
+    deletion.await.map_err(|error| Failure::File(std::io::Error::other(error)))?
 }

@@ -3,7 +3,6 @@
 
 use axum::extract::{RawQuery, State};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use weft_suites::clock;
 use weft_suites::store::Latest;
 
 use super::pairs;
@@ -23,7 +22,7 @@ pub(super) async fn page(State(app): State<App>, RawQuery(query): RawQuery) -> R
     if let Some(query) = query.filter(is_of_runs) {
         return Ok(Redirect::to(&format!("/runs?{query}")).into_response());
     }
-    let now_ms = clock::unix_ns() / 1_000_000;
+    let now_ms = app.clock.now_ms();
     let (newest, left_out) = pairs::newest(&app).await?;
     let recent: Vec<&Latest> = newest.iter().filter(|latest| is_recent(latest, now_ms)).collect();
     let mut compared = Vec::new();

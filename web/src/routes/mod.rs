@@ -13,6 +13,7 @@
 //! | `/targets/{target}/start`, `/targets/{target}/stop` | an operator starts and stops runs |
 //! | `/runs/{run}` | a run, live until it ends |
 //! | `/runs/{run}/again` | an operator reruns all or some cases of the run |
+//! | `/runs/{run}/delete` | an operator deletes the run |
 //! | `/runs/{run}/sections` | the requirements of the run by sections of the specifications |
 //! | `/runs/{run}/export.zip` | report, evidence and hashes of the run as one file |
 //! | `/runs/{run}/events` | the Server-Sent Events of the run |
@@ -76,6 +77,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/targets/{target}/start", post(control::start))
         .route("/targets/{target}/stop", post(control::stop))
         .route("/runs/{run}/again", post(control::again))
+        .route("/runs/{run}/delete", post(control::delete))
         .route("/assets/{name}", get(assets::file))
         .route("/login", get(login::page).post(login::sign_in))
         .route("/logout", post(login::sign_out))

@@ -24,13 +24,15 @@ pub(super) async fn page(
         Some(_) => app.store.not_passed(&run).await?,
         None => Vec::new(),
     };
+    let operator = OperatorForms::of(session.as_deref());
     let page = RunPage {
         detail: &detail,
         results: &results,
         score,
         live_state: app.live.live_state(&run),
         job: app.starter.job_of(target, &run),
-        forms: OperatorForms::of(session.as_deref()).filter(|_| is_startable),
+        forms: operator.filter(|_| is_startable),
+        operator,
     };
     Ok(Html(view::run(page)?))
 }

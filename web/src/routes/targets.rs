@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::extract::{Extension, State};
 use axum::response::Html;
 use serde::Deserialize;
-use weft_suites::clock;
 use weft_suites::model::Score;
 use weft_suites::store::{RunRecord, RunsPage, UnstableCase};
 
@@ -31,12 +30,15 @@ pub(super) async fn list(State(app): State<App>, session: Option<Extension<Sessi
     let (newest, _) = pairs::newest(&app).await?;
     let recent = app.store.recent_counts(SMALL_TREND).await?;
     let configured: Vec<_> = app.starter.states().collect();
+    let now_ms = app.clock.now_ms();
+    let next = |target: &str| app.schedule.next_ms(target, now_ms);
     let shown = TargetsPage {
-        now_ms: clock::unix_ns() / 1_000_000,
+        now_ms,
         configured: &configured,
         stored: &stored,
         newest: &newest,
         recent: &recent,
+        next: &next,
         forms: OperatorForms::of(session.as_deref()),
     };
     Ok(Html(view::targets(&shown)?))

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use weft_suites::model::{CaseKey, RunInfo, Tier, Verdict};
+use weft_suites::model::{CaseKey, Labels, RunInfo, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::Store;
 use weft_suites::targets::Target;
@@ -23,6 +23,7 @@ use weft_suites::{Filter, Plan};
 
 use crate::error::WebError;
 use crate::live::Live;
+use crate::webhook::RunEnds;
 use queue::TargetQueue;
 pub(crate) use queue::{Job, QueueState};
 
@@ -74,6 +75,8 @@ pub(crate) struct JobRequest {
     pub(crate) resume: bool,
     /// The selection, as text for the user.
     pub(crate) about: String,
+    /// Labels of the run, in addition to those of the target.
+    pub(crate) labels: Labels,
 }
 
 /// Starts and stops runs. Cheap to clone.
@@ -88,11 +91,17 @@ struct Inner {
 
 impl Starter {
     /// Makes a queue for each target. The runs write into a subfolder of `folder` and into the
-    /// store.
+    /// store. `ends` gets the ids of ended runs.
     ///
     /// # Errors
     /// Returns an error if the name of a target is not a valid folder name.
-    pub(crate) fn new(start: Option<Start>, folder: &Path, store_url: &str, live: &Live) -> Result<Self, WebError> {
+    pub(crate) fn new(
+        start: Option<Start>,
+        folder: &Path,
+        store_url: &str,
+        live: &Live,
+        ends: &RunEnds,
+    ) -> Result<Self, WebError> {
         let Some(Start { targets, suites }) = start else { return Ok(Starter::default()) };
         let queue = |target: Target| {
             let below = target_folder(target.name()).ok_or_else(|| WebError::TargetName(target.name().to_owned()))?;
@@ -101,6 +110,7 @@ impl Starter {
                 store_url: store_url.to_owned(),
                 suites: suites.clone(),
                 live: live.clone(),
+                ends: ends.clone(),
             };
             Ok((target.name().to_owned(), TargetQueue::new(target, context)))
         };
@@ -160,7 +170,8 @@ impl Starter {
         }
         let about = if words.is_empty() { "all cases".to_owned() } else { words.join(" ") };
         let about = if tier == Tier::default() { about } else { format!("{about}, tier {}", tier.as_str()) };
-        Ok(JobRequest { filter: Filter::of(words.iter().copied()).tier(tier), seed, resume: false, about })
+        let filter = Filter::of(words.iter().copied()).tier(tier);
+        Ok(JobRequest { filter, seed, about, ..JobRequest::default() })
     }
 
     /// Adds a run to the queue of `target`. Returns the job, and a channel that receives the id of
@@ -240,7 +251,7 @@ impl RerunSelection {
         };
         // If `run` is a rerun, the new rerun replaces results of the original run, not of `run`.
         let filter = Filter::everything().rerun(run.rerun_of.as_deref().unwrap_or(&run.id), keys);
-        Ok(JobRequest { filter, seed: Some(run.seed), resume: false, about })
+        Ok(JobRequest { filter, seed: Some(run.seed), about, ..JobRequest::default() })
     }
 }
 

@@ -170,10 +170,13 @@ async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
         };
         let result = run_job::run_job(target.clone(), context.clone(), wanted, cancel, note).await;
         let mut jobs = locked(&inner.jobs);
-        jobs.running = None;
+        let run = jobs.running.take().and_then(|(job, _)| job.run);
         jobs.trouble = result.err();
         if let Some(trouble) = &jobs.trouble {
             tracing::error!("{}: {trouble}", target.name());
+        }
+        if let Some(run) = run {
+            context.ends.note(run);
         }
     }
 }

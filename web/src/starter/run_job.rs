@@ -13,14 +13,17 @@ use weft_suites::{RunOptions, Schedule, report};
 use super::JobRequest;
 use crate::live::Live;
 use crate::lock::locked;
+use crate::webhook::RunEnds;
 
-/// The parts that all runs against a target share: output folder, store, suites and live events.
+/// The parts that all runs against a target share: output folder, store, suites, live events and
+/// the list of ended runs.
 #[derive(Debug, Clone)]
 pub(super) struct JobContext {
     pub(super) out: PathBuf,
     pub(super) store_url: String,
     pub(super) suites: Suites,
     pub(super) live: Live,
+    pub(super) ends: RunEnds,
 }
 
 /// Runs the cases of a job. Calls `begun` with the id of the run when the run starts.
@@ -31,7 +34,7 @@ pub(super) async fn run_job(
     cancel: watch::Receiver<bool>,
     begun: impl FnOnce(&str) + Send + 'static,
 ) -> Result<(), String> {
-    let JobContext { out, store_url, suites, live } = context;
+    let JobContext { out, store_url, suites, live, ends: _ } = context;
     let begun = Mutex::new(Some(begun));
     let first = move |event: &Event| {
         if let Event::RunStarted { run, .. } = event
@@ -45,8 +48,8 @@ pub(super) async fn run_job(
         let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
         // `live` is first. The journal then exists before a client gets the id of the run.
         let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
-        let JobRequest { filter, seed, resume, .. } = wanted;
-        let target = runtime.block_on(target.complete(Arc::new(|_: &Event| {})));
+        let JobRequest { filter, seed, resume, labels, about: _ } = wanted;
+        let target = runtime.block_on(target.with_labels(labels).complete(Arc::new(|_: &Event| {})));
         let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
         let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
         let run = weft_suites::run_with(options, schedule, sink);

@@ -125,10 +125,11 @@ pub(super) const READ: [&str; 34] = [
     "/api/openapi.json",
 ];
 /// All requests that change something.
-const CHANGED: [&str; 11] = [
+const CHANGED: [&str; 13] = [
     "POST /targets/builtin/start",
     "POST /targets/builtin/stop",
     "POST /runs/x/again",
+    "POST /runs/x/delete",
     "POST /captures",
     "POST /captures/x/delete",
     "POST /logout",
@@ -136,6 +137,7 @@ const CHANGED: [&str; 11] = [
     "DELETE /api/captures/x",
     "POST /api/targets/builtin/runs",
     "POST /api/runs/x/again",
+    "DELETE /api/runs/x",
     "DELETE /api/targets/builtin/jobs/0",
 ];
 
@@ -441,6 +443,8 @@ async fn an_endless_form_times_out() {
         folder: folder.path().to_owned(),
         live: Live::default(),
         starter: Starter::default(),
+        schedule: RunSchedule::default(),
+        clock: Clock::default(),
         captures: Captures::new(CaptureOptions::default(), stopped.clone()),
         exports: Exports::default(),
         streams: Slots::new(STREAMS),

@@ -11,11 +11,11 @@ use super::*;
 
 /// The log of this thread, which runs all tasks of the test.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Collects the log of this thread until the guard is dropped.
-    fn begin() -> (Self, DefaultGuard) {
+    pub(super) fn begin() -> (Self, DefaultGuard) {
         let log = Log::default();
         let writer = log.clone();
         // Only lines of weft: the lines of libraries depend on the speed of the machine.
@@ -26,7 +26,7 @@ impl Log {
     }
 
     /// Returns the lines since the last call.
-    fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let text = String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap();
         text.lines().map(|line| line.trim_start().to_owned()).collect()
     }

@@ -18,7 +18,7 @@ pub(super) async fn startable(folder: &Path) -> Site {
 
 impl Site {
     /// Posts a form of the page at `page`, with its key.
-    async fn post(&self, page: &str, action: &str, form: &str) -> Response<Body> {
+    pub(super) async fn post(&self, page: &str, action: &str, form: &str) -> Response<Body> {
         let html = self.text(page).await;
         let key = html.split("name=\"key\" value=\"").nth(1).expect(page).split('"').next().unwrap();
         let request = Request::post(action).header(header::HOST, "localhost:1");

@@ -232,6 +232,8 @@ async fn impatient(uploads: &mut UploadSite) -> (Site, tempfile::TempDir) {
         folder: path,
         live: live.clone(),
         starter: starter.clone(),
+        schedule: RunSchedule::default(),
+        clock: Clock::default(),
         access,
         captures,
         exports: Exports::default(),

@@ -60,6 +60,8 @@ struct Page<'a> {
     target_href: String,
     self_href: String,
     actions: Option<RunActions<'a>>,
+    /// For an operator, if the run is over: the address that deletes the run, and the form key.
+    delete: Option<(String, &'a str)>,
 }
 
 /// The actions of an operator on a run.
@@ -83,6 +85,8 @@ pub(crate) struct RunPage<'a> {
     pub(crate) job: Option<u64>,
     /// The rights of an operator, if the server can start runs against the target.
     pub(crate) forms: Option<OperatorForms<'a>>,
+    /// The rights of an operator.
+    pub(crate) operator: Option<OperatorForms<'a>>,
 }
 
 struct Expected<'a> {
@@ -119,7 +123,7 @@ struct Line {
 
 /// Renders the page.
 pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
-    let RunPage { detail, results, score, live_state, job, forms } = shown;
+    let RunPage { detail, results, score, live_state, job, forms, operator } = shown;
     let record = &detail.record;
     let mut so_far = Counts::default();
     for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
@@ -166,6 +170,7 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         left: live_state.left,
         target_href: url::target(&record.info.target.name),
         self_href: url::run(&record.info.id),
+        delete: operator.filter(|_| !is_live).map(|forms| (url::delete(&record.info.id), forms.key)),
         actions: forms.map(|forms| RunActions {
             key: forms.key,
             stop: job,

@@ -26,6 +26,8 @@ pub(crate) struct TargetsPage<'a> {
     pub(crate) newest: &'a [Latest],
     /// The counts of the last runs by target, oldest first.
     pub(crate) recent: &'a BTreeMap<String, Vec<Counts>>,
+    /// Returns the next time of the schedule for a target, in milliseconds since 1970-01-01 UTC.
+    pub(crate) next: &'a dyn Fn(&str) -> Option<u64>,
     pub(crate) forms: Option<OperatorForms<'a>>,
 }
 
@@ -52,6 +54,8 @@ struct Line<'a> {
     trend: String,
     state: Option<&'a QueueState>,
     running: Option<String>,
+    /// The next time of the schedule.
+    next: Option<String>,
 }
 
 /// The verdict of the run that represents a target.
@@ -77,6 +81,7 @@ pub(crate) fn targets(shown: &TargetsPage<'_>) -> Result<String, askama::Error> 
             role: target.info().role.to_string(),
             state: Some(state),
             running: state.running.as_ref().and_then(|job| job.run.as_deref()).map(url::run),
+            next: (shown.next)(target.name()).map(time::utc),
             ..line(shown, target.name(), find(target.name()))?
         });
     }
@@ -102,6 +107,7 @@ fn line<'a>(shown: &TargetsPage<'a>, name: &'a str, stored: Option<&TargetRecord
         trend: trend(&rates)?,
         state: None,
         running: None,
+        next: None,
     })
 }
 

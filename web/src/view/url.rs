@@ -11,6 +11,11 @@ pub(crate) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
+/// The form that deletes a run.
+pub(super) fn delete(id: &str) -> String {
+    format!("{}/delete", run(id))
+}
+
 /// The list of runs. `label` has the form `KEY=VALUE`.
 pub(super) fn runs(target: Option<&str>, label: Option<&str>, before: Option<&str>) -> String {
     let query = [("target", target), ("label", label), ("before", before)];

@@ -1,5 +1,5 @@
-//! Starts and stops runs through the API. [`authorize`](mod@crate::authorize) admits only
-//! operators.
+//! Starts, stops and deletes runs through the API. [`authorize`](mod@crate::authorize) admits
+//! only operators.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use serde::de::{Deserializer, Error};
 use serde_json::Number;
 use weft_suites::model::Tier;
 
-use super::super::control::{repeated, resumed};
+use super::super::control::{remove, repeated, resumed};
 use super::super::extract::Path;
 use super::extract::{Api, JsonBody};
 use super::failure::ApiFailure;
@@ -117,5 +117,13 @@ pub(super) async fn stop(
     Api(Path((target, job))): Api<Path<(String, u64)>>,
 ) -> Result<StatusCode, ApiFailure> {
     app.starter.stop(&target, job)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    Api(Path(run)): Api<Path<String>>,
+) -> Result<StatusCode, ApiFailure> {
+    remove(&app, &run).await?;
     Ok(StatusCode::NO_CONTENT)
 }

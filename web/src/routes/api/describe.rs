@@ -72,6 +72,7 @@ pub(super) fn document() -> Value {
         "/api/pairs": path::<Pairs>(made, &problem, "Returns the results of each pair of initiator and responder", &[], false),
     });
     paths["/api/runs/{run}/export.zip"] = zip(&problem, one_run);
+    paths["/api/runs/{run}"]["delete"] = removal(&problem, one_run);
     paths["/api/runs/{run}/again"] = act::<Again>(made, &problem, "Reruns all or some cases of a run", one_run);
     paths["/api/targets/{target}/runs"] = act::<Start>(made, &problem, "Starts a run", one_target);
     paths["/api/targets/{target}/jobs/{job}"] = stop(&problem, &[target, job]);
@@ -83,7 +84,7 @@ pub(super) fn document() -> Value {
         "info": {
             "title": "weft",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Reads runs, cases and targets of a results store, starts and stops runs, and reads captures.",
+            "description": "Reads runs, cases and targets of a results store, starts, stops and deletes runs, and reads captures.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "paths": paths,
@@ -130,6 +131,16 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     let body = settings.into_generator().into_root_schema_for::<T>();
     let body = json!({"required": true, "content": json_of(&body)});
     json!({"post": {"summary": about, "parameters": parameters, "requestBody": body, "responses": answers}})
+}
+
+/// Describes the request that deletes a run.
+fn removal(problem: &Schema, parameters: &[Value]) -> Value {
+    let about = "Deletes a run that is over, with its results and files";
+    let mut answers = refusals(problem);
+    answers["204"] = json!({"description": "The run is deleted"});
+    answers["404"] = problem_answer(problem, "There is no such run");
+    answers["409"] = problem_answer(problem, "The run is not over");
+    json!({"summary": about, "parameters": parameters, "responses": answers})
 }
 
 /// Describes the request that stops a job.

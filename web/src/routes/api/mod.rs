@@ -48,7 +48,7 @@ pub(super) fn routes(app: &App) -> Router<App> {
 fn of_store(app: &App) -> Router<App> {
     Router::new()
         .route("/runs", get(runs))
-        .route("/runs/{run}", get(run))
+        .route("/runs/{run}", get(run).delete(control::delete))
         .route("/runs/{run}/cases", get(cases))
         .route("/runs/{run}/cases/{*case}", get(case))
         .route("/runs/{run}/sections", get(evaluations::sections))
