@@ -34,7 +34,10 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
 pub(crate) fn baseline_of(target: Option<&Target>, file: Option<&Path>) -> anyhow::Result<Vec<BaselineEntry>> {
     let mut entries = target.map_or_else(Vec::new, |target| target.baseline().to_vec());
     if let Some(file) = file {
-        entries.extend(read_baseline(file).map_err(|error| BadInput(error.to_string()))?);
+        // An entry that the target file has too is no mistake: `weft baseline write` copies it.
+        let mut more = read_baseline(file).map_err(|error| BadInput(error.to_string()))?;
+        more.retain(|entry| !entries.iter().any(|own| entry.is_covered_by(own)));
+        entries.extend(more);
     }
     Ok(entries)
 }

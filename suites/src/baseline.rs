@@ -3,6 +3,7 @@
 
 mod make;
 mod scope;
+mod signature;
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ pub use make::{of_failures, to_toml};
 use scope::Scope;
 
 use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, current_word, stable};
-use crate::script::Suites;
+use crate::script::{Suites, variants};
 
 /// The fields that an entry must have.
 const REQUIRED: [&str; 4] = ["case", "outcome", "signature", "reason"];
@@ -66,8 +67,9 @@ pub struct BaselineEntry {
     /// The expected verdict.
     pub outcome: Verdict,
     /// A part of the failure signature, which reports show. If the same case fails with another
-    /// signature, that failure is not expected. Values that change from run to run (STags, times,
-    /// ports) are ignored.
+    /// signature, that failure is not expected. The ids of requirements at the begin must be all
+    /// violated ids if a text follows them, or if the case passes. Values that change from run to
+    /// run (STags, times, ports) are ignored.
     pub signature: String,
     /// The reason why the outcome is expected.
     pub reason: String,
@@ -82,10 +84,11 @@ impl BaselineEntry {
     }
 
     /// Returns whether the entry `earlier` expects every result that this entry expects.
-    fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
+    #[must_use]
+    pub fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
         (earlier.case == self.case || earlier.scope().includes(&self.scope()))
             && earlier.outcome == self.outcome
-            && self.signature.contains(&earlier.signature)
+            && signature::expects(&earlier.signature, &self.signature, self.outcome == Verdict::Pass)
     }
 
     /// Returns whether the entry matches this result.
@@ -93,7 +96,10 @@ impl BaselineEntry {
         // A person may have copied the signature in the entry from a report. So the signature may
         // contain values of the reported run, and may end in the middle of a value.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
-        let shown = result.signature().contains(&stable(&self.signature)) || words.contains(&self.signature);
+        // The signature of a pass has only ids. All of them must be known.
+        let known = stable(&self.signature);
+        let shown = signature::expects(&known, &result.signature(), self.outcome == Verdict::Pass)
+            || words.contains(&self.signature);
         self.outcome == result.verdict && shown && self.scope().has_outcome(result, self.outcome)
     }
 }
@@ -107,7 +113,15 @@ fn was_tried(result: &CaseResult) -> bool {
 /// Returns whether `judged` has a result of each variant that the entry is about. The seed of a run
 /// selects variants, so `judged` may lack some variants. In a folder, section or requirement, cases
 /// that the target skips do not count.
-fn is_complete(scope: &Scope<'_>, judged: &[&CaseResult], results: &[CaseResult], suites: &Suites) -> bool {
+///
+/// A violation of a requirement can be also observed in any case. So an entry for that needs a
+/// result of all variants.
+fn is_complete(entry: &BaselineEntry, judged: &[&CaseResult], results: &[CaseResult], suites: &Suites) -> bool {
+    let scope = entry.scope();
+    if matches!(scope, Scope::Requirement(_)) && entry.outcome == Verdict::Pass {
+        let keys: BTreeSet<&CaseKey> = results.iter().map(|result| &result.key).collect();
+        return suites.cases().flat_map(variants).all(|key| keys.contains(&key));
+    }
     let skipped = results.iter().filter(|result| scope.is_group() && !result.verdict.has_run());
     let decided: BTreeSet<&CaseKey> = judged.iter().copied().chain(skipped).map(|result| &result.key).collect();
     scope.variants(suites).iter().all(|key| decided.contains(key))
@@ -153,7 +167,7 @@ pub(crate) fn judge(
         if matching.is_empty()
             && is_decided
             && status == RunStatus::Done
-            && is_complete(&scope, &judged, results, suites)
+            && is_complete(entry, &judged, results, suites)
         {
             stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",

@@ -79,7 +79,7 @@ impl Answers {
         let mut found: Vec<&Diagnosis> = self.connections().filter(|diagnosis| is_wanted(diagnosis)).collect();
         let is_denied = |exchange: &&ExchangeReport| exchange.state == State::Denied.name();
         let exchanges: Vec<&ExchangeReport> = self.exchanges().iter().filter(is_denied).collect();
-        if found.is_empty() && exchanges.is_empty() {
+        if found.is_empty() && exchanges.is_empty() && self.diagnoses.unstored() == 0 {
             return Ok(());
         }
         if found.len() <= MAX_PARAGRAPHS {
@@ -174,6 +174,15 @@ mod tests {
         assert!(sentences.iter().all(|line| line.starts_with("connection ") && line.ends_with('.')), "{text}");
         assert_eq!(rest, ["and 8 more answers; `weft why` explains all of them", ""]);
         assert!(!sentences.iter().any(|line| line.starts_with("connection 0,")), "{text}");
+    }
+
+    #[test]
+    fn connections_without_an_answer_are_counted() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/wrong-key-16-octets.pcap");
+        let mut answers = Answers { diagnoses: Diagnoses::with_limits(0, usize::MAX), selected: None };
+        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
+        answers.finish();
+        assert_eq!(written(&answers, |_| true), "18 further connections not explained\n\n");
     }
 
     #[test]

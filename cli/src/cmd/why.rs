@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     /// docs/why.md describes the keys. The object with the counts has the kind "summary".
     #[arg(long)]
     json: bool,
-    /// Write a page for a ticket (.html or .md), and the packets next to it (.pcapng)
+    /// Write a page for a ticket (.html or .md), and the packets next to it (.packets.pcapng)
     ///
     /// The page has the paragraphs of the connections with a problem, the relevant rows of their
     /// sequence diagrams, the bytes of the deciding frames with marks, and the text of the violated

@@ -66,7 +66,12 @@ fn without_a_finding_no_file_remains() {
     let to = folder.path().join("fault.pcapng");
     let (code, text, notes) = until("rping-crc.pcap", to.to_str().unwrap(), &["--keep", "5m", "--after", "1s"]);
     assert_eq!((code, text.as_str()), (0, ""));
-    assert!(notes.contains("no finding, so no file was written") && !to.exists(), "{notes}");
+    assert!(notes.contains("no finding, so no file was written"), "{notes}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    // A file of an earlier wait stays.
+    std::fs::write(&to, "earlier").unwrap();
+    let (code, ..) = until("rping-crc.pcap", to.to_str().unwrap(), &[]);
+    assert_eq!((code, std::fs::read_to_string(&to).unwrap()), (0, "earlier".to_owned()));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_report_has_the_answer_the_bytes_and_the_packets() {
     let folder = tempfile::tempdir().unwrap();
     let (code, page) = report(folder.path(), "ticket.html", &[TERMINATE]);
     let page = page.unwrap();
-    let packets = folder.path().join("ticket.pcapng");
+    let packets = folder.path().join("ticket.packets.pcapng");
     assert_eq!(code, 1, "{page}");
     for part in ["<svg ", "class=\"wrong\"", "RDMAP-4.8-37", "frame 13: Terminate", "base64,"] {
         assert!(page.contains(part), "{part}: {page}");
@@ -98,15 +98,25 @@ fn a_report_has_the_answer_the_bytes_and_the_packets() {
 }
 
 #[test]
+fn a_report_replaces_no_capture_with_the_name_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("ticket.pcapng");
+    fs::write(&capture, "of the user").unwrap();
+    assert_eq!(report(folder.path(), "ticket.html", &[TERMINATE]).0, 1);
+    assert_eq!(fs::read(&capture).unwrap(), b"of the user");
+}
+
+#[test]
 fn a_report_in_markdown_has_the_same_parts() {
     let folder = tempfile::tempdir().unwrap();
     let (code, page) = report(folder.path(), "ticket.md", &[TERMINATE]);
     let page = page.unwrap();
     assert_eq!(code, 1, "{page}");
-    for part in ["## Connection 0: ", "◀", "- RDMAP-4.8-37 (MUST", "is wrong: RDMAP-4.8-37", "`ticket.pcapng`"] {
+    for part in ["## Connection 0: ", "◀", "- RDMAP-4.8-37 (MUST", "is wrong: RDMAP-4.8-37", "`ticket.packets.pcapng`"]
+    {
         assert!(page.contains(part), "{part}: {page}");
     }
-    assert!(folder.path().join("ticket.pcapng").is_file());
+    assert!(folder.path().join("ticket.packets.pcapng").is_file());
 }
 
 /// 16 connections of this capture have a wrong key.
@@ -130,7 +140,7 @@ fn a_report_needs_a_problem_and_a_known_format() {
     assert_eq!(report(folder.path(), "ticket.pdf", &[TERMINATE]), (2, None));
     assert_eq!(report(folder.path(), "ticket.html", &[TERMINATE, "rping-crc.pcap"]), (2, None));
     // The packets would replace the capture.
-    let capture = folder.path().join("copy.pcapng");
+    let capture = folder.path().join("copy.packets.pcapng");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(TERMINATE), &capture).unwrap();
     assert_eq!(report(folder.path(), "copy.html", &[capture.to_str().unwrap()]), (2, None));
 }

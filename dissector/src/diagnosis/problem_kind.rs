@@ -1,7 +1,7 @@
 //! The kinds of problems. The requirement of a finding determines the kind.
 
 use serde::Serialize;
-use weft_core::requirement::Catalogue;
+use weft_core::requirement::{Catalogue, Level};
 use weft_core::{RequirementId, requirement};
 
 /// The kind of a problem.
@@ -210,8 +210,14 @@ impl ProblemKind {
 
     /// Rank of a violation of `requirement` as the root of a problem. The lowest rank of all
     /// violations in a frame is the root: for example, a wrong CRC also makes the message unusable.
-    pub(super) fn rank_of(requirement: RequirementId) -> (u8, bool) {
-        (ProblemKind::of(requirement).rank(), !LAYOUT.contains(&requirement))
+    /// Of violations with the same kind, the requirement with the strongest level is the root.
+    pub(super) fn rank_of(requirement: RequirementId) -> (u8, bool, u8) {
+        let level = match requirement.row().level {
+            Level::Must | Level::MustNot | Level::Required => 0,
+            Level::MustLower => 1,
+            Level::Should | Level::ShouldNot | Level::Recommended | Level::May | Level::Optional => 2,
+        };
+        (ProblemKind::of(requirement).rank(), !LAYOUT.contains(&requirement), level)
     }
 
     fn rank(self) -> u8 {

@@ -204,6 +204,14 @@ mod tests {
     }
 
     #[test]
+    fn the_root_has_the_strongest_level() {
+        let mut problems = Problems::default();
+        problems.add(&finding(7, requirement!("DDP-1.2-5"), Severity::Error));
+        problems.add(&finding(7, requirement!("DDP-4.3-10"), Severity::Error));
+        assert_eq!(problems.list[0].requirement, requirement!("DDP-4.3-10"));
+    }
+
+    #[test]
     fn a_note_is_no_problem() {
         let mut problems = Problems::default();
         problems.add(&finding(7, requirement!("DDP-A-2"), Severity::Note));

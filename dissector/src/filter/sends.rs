@@ -17,8 +17,9 @@ use crate::parse::SegmentView;
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
-/// Maximum number of directions with an open Send.
-const MAX_OPEN: usize = 4096;
+/// Maximum number of directions with an open Send. With the limits of a Send, the memory is at most
+/// 128 MiB.
+const MAX_OPEN: usize = 64;
 /// Maximum number of segments of a Send.
 const MAX_SEGMENTS: usize = 1 << 16;
 /// Maximum number of octets of a Send that are stored.

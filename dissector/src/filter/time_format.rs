@@ -82,7 +82,7 @@ impl TimeFormat {
         let time = facts.time;
         let since = |earlier: Option<u64>| seconds(difference(time, earlier.unwrap_or(time)), decimals);
         match form {
-            TimeForm::Relative => seconds(time.saturating_sub(facts.origin).cast_signed(), decimals),
+            TimeForm::Relative => seconds(difference(time, facts.origin), decimals),
             TimeForm::TimeOfDay => format!("{}Z", CalendarTime::of(time).time_of_day(decimals)),
             TimeForm::Date => format!("{}Z", CalendarTime::of(time).date_and_time(decimals)),
             TimeForm::DayOfYear => {

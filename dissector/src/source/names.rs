@@ -40,6 +40,8 @@ impl Names {
         for (line, number) in text.lines().zip(1..) {
             let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
             let Some(address) = words.next() else { continue };
+            // A zone (`fe80::1%lo0`) is not part of the address on the wire.
+            let address = address.split('%').next().unwrap_or_default();
             match (address.parse(), words.next()) {
                 (Ok(address), Some(name)) => self.add(address, name),
                 _ => return Err(number),
@@ -71,7 +73,8 @@ mod tests {
     #[test]
     fn reads_a_hosts_file() {
         let names = Names::default();
-        let text = "# lab\n10.0.0.1 server server.example # rack 3\n\nfd00::1\tclient\n10.0.0.1 other\n";
+        let text =
+            "# lab\n10.0.0.1 server server.example # rack 3\n\nfe80::1%lo0 local\nfd00::1\tclient\n10.0.0.1 other\n";
         assert_eq!(names.add_hosts(text), Ok(()));
         let address = |text: &str| names.address(text.parse().unwrap());
         assert_eq!([address("10.0.0.1"), address("fd00::1"), address("10.0.0.2")], ["server", "client", "10.0.0.2"]);

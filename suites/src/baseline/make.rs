@@ -2,12 +2,13 @@
 
 use super::BaselineEntry;
 use crate::model::{CaseInfo, CaseResult, RunReport, Verdict};
+use crate::script::variants;
 
 /// Returns the entries that expect the failures of a run, in the order of its cases. A case that
 /// passed has an entry if a violation of another requirement was observed. Errors of the tester and
 /// inconclusive cases without a violation have no entry.
 ///
-/// If all variants of a case ran and failed with the same signature, the case has one entry.
+/// If every variant of a case ran, and all of them failed with the same signature, the case has one entry.
 /// Otherwise, each variant has its own entry, so that no entry expects a variant that passes. An
 /// entry has the reason and the link of the baseline that already expected the result, or `reason`.
 #[must_use]
@@ -23,7 +24,7 @@ fn of_case(report: &RunReport, case: &CaseInfo, reason: &str) -> Vec<BaselineEnt
     let mut of_all: Vec<BaselineEntry> =
         entries.iter().map(|entry| BaselineEntry { case: case.id.clone(), ..entry.clone() }).collect();
     of_all.dedup();
-    if entries.len() == ran.len() && of_all.len() == 1 { of_all } else { entries }
+    if entries.len() == variants(case).len() && of_all.len() == 1 { of_all } else { entries }
 }
 
 fn is_failure(result: &CaseResult) -> bool {

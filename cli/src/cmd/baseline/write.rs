@@ -13,18 +13,15 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Each entry has the case, its verdict, the signature of the failure and a reason. If all variants\n\
-    of a case that ran fail in the same way, the entry names the case. Otherwise each variant has its\n\
-    own entry. If the baseline of the run already expected a failure, the entry keeps its reason.\n\
+#[command(after_help = "Each entry has the case, its verdict, the signature of the failure and a reason. If every\n\
+    variant of a case ran, and all failed in the same way, the entry names the case. Otherwise each\n\
+    variant has its own entry. If the baseline of the run already expected a failure, the entry keeps its reason.\n\
     You can replace entries by one entry for several cases: mpa/7.1.1-key/* for all cases of a\n\
     script, mpa/7.1/* for a section, or requirement:MPA-7.1.1-2 for all cases that judge a\n\
     requirement.\n\n\
     Examples:\n  \
     weft baseline write nic                                print the entries\n  \
-    weft baseline write nic -o known.toml                  write a file for `weft test --baseline`\n  \
-    weft baseline write nic --reason 'ticket 7' >>nic.toml   add the entries to a target file"
-)]
+    weft baseline write nic -o known.toml                  write a file for `weft test --baseline`")]
 pub(crate) struct Arguments {
     /// Use this run: its folder, its report.json, or its id in the store
     #[arg(value_name = "RUN", default_value = "weft-report")]

@@ -83,10 +83,23 @@ impl KeptFrames {
     pub(super) fn push(&mut self, frame: &Frame<'_>, owner: Owner) {
         let keep = self.keep;
         let is_old = |first: &KeptFrame| frame.time.saturating_sub(first.time) > keep;
-        while self.frames.front().is_some_and(|first| is_old(first) || !self.has_room(frame.octets.len())) {
+        while self.frames.front().is_some_and(is_old) {
             self.drop_first();
         }
+        self.make_room(frame.octets.len());
         self.add(frame, owner);
+    }
+
+    /// Drops the oldest frames until there is room for a frame of `len` bytes.
+    pub(super) fn make_room(&mut self, len: usize) {
+        while !self.frames.is_empty() && !self.has_room(len) {
+            self.drop_first();
+        }
+    }
+
+    /// Maximum memory in bytes.
+    pub(super) fn most(&self) -> usize {
+        self.most
     }
 
     fn drop_first(&mut self) {
@@ -104,13 +117,20 @@ impl KeptFrames {
 
     /// Drops the frames that do not concern the connection `stream`.
     pub(super) fn retain(&mut self, stream: Option<StreamId>) {
-        let mut kept = KeptFrames::new(self.keep, self.most);
-        self.for_each(|frame, owner| {
-            if owner.concerns(stream) {
-                kept.add(frame, owner);
+        // The bytes move within the buffer, because a second buffer would double the memory.
+        let all = self.octets.make_contiguous();
+        let (mut from, mut to) = (0, 0);
+        self.frames.retain(|kept| {
+            let octets = from..from + kept.len;
+            from = octets.end;
+            let is_kept = kept.owner.concerns(stream);
+            if is_kept {
+                all.copy_within(octets, to);
+                to += kept.len;
             }
+            is_kept
         });
-        *self = kept;
+        self.octets.truncate(to);
     }
 
     /// Number of the first frame.
@@ -213,6 +233,8 @@ mod tests {
         }
         assert_eq!(numbers(&mut kept), [8, 9, 10]);
         assert!(!kept.has_room(1));
+        kept.make_room(150);
+        assert_eq!(numbers(&mut kept), [10]);
     }
 
     #[test]

@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tempfile::{Builder, TempPath};
 use weft_core::requirement::Severity;
 use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::output::senders::Senders;
@@ -50,8 +52,8 @@ pub(super) struct UntilArguments {
     /// A finding counts if it is an error or a warning. With -Y, each finding that passes the
     /// filter counts, for example -Y 'finding.requirement == "MPA-7.1.1-2"'.
     ///
-    /// Use this option for faults that come once a night. If there is no finding, weft removes the
-    /// file and exits with 0.
+    /// Use this option for faults that come once a night. If there is no finding, weft writes no
+    /// file, keeps an existing one, and exits with 0.
     #[arg(long, value_enum, value_name = "EVENT", requires = "write", conflicts_with_all = ["json", "format", "fields",
         "verbose", "hex", "ring", "summary", "quiet", "read_filter", "statistics"])]
     pub(super) until: Option<Until>,
@@ -102,7 +104,7 @@ pub(super) fn run(arguments: &Arguments, out: &mut Out) -> anyhow::Result<ExitCo
     let closed = input.close();
     remark(&name, &dissector);
     let Some(found) = watch.found.take() else {
-        destination.remove();
+        drop(destination);
         closed?;
         note(&format!("{name}: no finding, so no file was written"));
         return Ok(ExitCode::SUCCESS);
@@ -156,6 +158,8 @@ struct Found {
     /// The time at which weft no longer waits for the end of the connection, in nanoseconds since
     /// 1970.
     deadline: u64,
+    /// Number of bytes in the frame of the finding and the frames after it.
+    later_octets: usize,
     is_printed: bool,
 }
 
@@ -219,7 +223,7 @@ impl Watch {
 
     /// Keeps the frame that the dissector has read. Returns whether the wait is over.
     fn end(&mut self, frame: &Frame<'_>) -> bool {
-        let Some(found) = &self.found else {
+        let Some(found) = &mut self.found else {
             if let Owner::Connection(stream) = self.owner {
                 self.openings.push(stream, frame);
             }
@@ -228,9 +232,12 @@ impl Watch {
         };
         let (stream, deadline) = (found.stream, found.deadline);
         if self.owner.concerns(stream) {
-            if !self.kept.has_room(frame.octets.len()) {
+            // The frame of the finding is always kept. The later ones get half of the memory.
+            if found.later_octets > self.kept.most() / 2 {
                 return true;
             }
+            found.later_octets = found.later_octets.saturating_add(frame.octets.len());
+            self.kept.make_room(frame.octets.len());
             self.kept.add(frame, self.owner);
         }
         self.now > deadline || stream.is_none_or(|stream| self.closing.get(&stream) == Some(&Closing::Over))
@@ -253,18 +260,18 @@ impl Watch {
 
     /// Writes the kept frames of the connection, after its first frames. Returns the number of
     /// frames.
-    fn write(&mut self, found: &Found, destination: Destination) -> anyhow::Result<u64> {
+    fn write(&mut self, found: &Found, mut destination: Destination) -> anyhow::Result<u64> {
         let mut comments: BTreeMap<FrameNumber, Vec<String>> = BTreeMap::new();
         for finding in &found.findings {
             comments.entry(finding.frame).or_default().push(comment(finding));
         }
-        let Destination { path, mut writer } = destination;
+        let path = destination.path.clone();
         let (mut count, mut written) = (0, Ok(()));
         let first = self.kept.first();
         let mut write = |frame: &Frame<'_>, owner: Owner| {
             if written.is_ok() && owner.concerns(found.stream) {
                 let comments = comments.get(&frame.number).map_or(&[][..], Vec::as_slice);
-                written = writer.frame(frame, comments);
+                written = destination.writer.frame(frame, comments);
                 count += 1;
             }
         };
@@ -276,7 +283,7 @@ impl Watch {
             });
         }
         self.kept.for_each(&mut write);
-        written.and_then(|()| writer.finish()).map_err(|error| unwritten(&path, &error))?;
+        written.and_then(|()| destination.finish()).map_err(|error| unwritten(&path, &error))?;
         Ok(count)
     }
 
@@ -320,6 +327,7 @@ impl Sink for Watch {
                 stream: finding.stream,
                 findings: vec![finding.clone()],
                 deadline: self.now.saturating_add(self.after),
+                later_octets: 0,
                 is_printed: false,
             });
         }
@@ -348,25 +356,45 @@ impl Sink for Watch {
 }
 
 /// The file that the frames go to.
+///
+/// The frames go to a temporary file in the same folder, so that an existing file stays as it is if
+/// there is no finding. A device or a FIFO is written directly.
 struct Destination {
     path: PathBuf,
+    temporary: Option<TempPath>,
     writer: FrameWriter<BufWriter<File>>,
 }
 
 impl Destination {
     fn create(path: &Path) -> anyhow::Result<Self> {
-        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
+        let opened = if is_special { File::create(path).map(|file| (file, None)) } else { temporary(path) };
+        let (file, temporary) = opened.map_err(|error| unwritten(path, &error))?;
         let writer = FrameWriter::new(BufWriter::new(file), COMMENT).map_err(|error| unwritten(path, &error))?;
-        Ok(Destination { path: path.to_owned(), writer })
+        Ok(Destination { path: path.to_owned(), temporary, writer })
     }
 
-    /// Removes the file. It has no frames.
-    fn remove(self) {
-        let is_file = fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file());
-        if is_file && let Err(error) = fs::remove_file(&self.path) {
-            note(&format!("{}: cannot be removed: {error}", self.path.display()));
+    /// Ends the file and gives it its name.
+    fn finish(self) -> io::Result<()> {
+        self.writer.finish()?;
+        match self.temporary {
+            // An existing link keeps its target, as with a file that is written directly.
+            Some(temporary) => {
+                temporary.persist(fs::canonicalize(&self.path).unwrap_or(self.path)).map_err(io::Error::from)
+            }
+            None => Ok(()),
         }
     }
+}
+
+/// Makes a temporary file in the folder of `path`.
+fn temporary(path: &Path) -> io::Result<(File, Option<TempPath>)> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let readable = fs::Permissions::from_mode(0o666);
+    let made = Builder::new().prefix(".weft-").suffix(".pcapng").permissions(readable).tempfile_in(folder)?;
+    let (file, temporary) = made.into_parts();
+    Ok((file, Some(temporary)))
 }
 
 /// The error for a file that cannot be written.

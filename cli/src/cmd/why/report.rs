@@ -44,7 +44,8 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     arguments.live.reject_without_interface()?;
     let from = arguments.only_file()?;
     let format = format(to)?;
-    let packets = to.with_extension("pcapng");
+    // A capture next to the page can have the name `ticket.pcapng`.
+    let packets = to.with_extension("packets.pcapng");
     for written in [to, packets.as_path()] {
         refuse_same(from, written)?;
     }

@@ -1,0 +1,69 @@
+//! Compares the signature in an entry with the signature of a result.
+//!
+//! A signature begins with the ids of the violated requirements (`MPA-7.1.1-2: it sent ...`). The
+//! signature in an entry can be a part of it. But an id is compared as an id: `MPA-7.1.1-1` is no
+//! part of `MPA-7.1.1-10`, and a text after the ids is valid only for exactly these ids. Otherwise,
+//! an entry would hide new violations.
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+
+/// A signature that begins with the ids of requirements.
+pub(super) struct Signature<'a> {
+    ids: BTreeSet<RequirementId>,
+    /// The text after the ids. `None` if there are only ids.
+    text: Option<&'a str>,
+}
+
+impl<'a> Signature<'a> {
+    /// Parses a signature. Returns `None` if it does not begin with ids only.
+    fn of(signature: &'a str) -> Option<Self> {
+        let (ids, text) = match signature.split_once(": ") {
+            Some((ids, text)) => (ids, Some(text)),
+            None => (signature, None),
+        };
+        let ids = ids.split_whitespace().map(|id| id.parse().ok()).collect::<Option<BTreeSet<_>>>()?;
+        (!ids.is_empty()).then_some(Signature { ids, text })
+    }
+}
+
+/// Returns whether an entry with the signature `known` expects a failure with the signature
+/// `shown`. If `only_known` is set, the failure may have no other ids than the entry.
+pub(super) fn expects(known: &str, shown: &str, only_known: bool) -> bool {
+    let (known, shown) = match (Signature::of(known), Signature::of(shown)) {
+        (Some(known), Some(shown)) => (known, shown),
+        _ => return shown.contains(known),
+    };
+    let is_exact = only_known || known.text.is_some();
+    let has_ids = if is_exact { known.ids == shown.ids } else { known.ids.is_subset(&shown.ids) };
+    has_ids && known.text.is_none_or(|text| shown.text.is_some_and(|shown| shown.contains(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expects;
+
+    #[test]
+    fn an_id_is_no_part_of_another_id() {
+        assert!(expects("MPA-7.1.1-1", "MPA-7.1.1-1", true));
+        assert!(!expects("MPA-7.1.1-1", "MPA-7.1.1-10", false));
+        assert!(!expects("MPA-7.1.1-1", "MPA-7.1.1-10: it sent a Reply", false));
+    }
+
+    #[test]
+    fn new_violations_are_not_expected() {
+        assert!(!expects("MPA-7.1.1-1", "MPA-7.1.1-1 RDMAP-4.8-6", true));
+        assert!(!expects("MPA-7.1.1-2: it sent", "DDP-7-1 MPA-7.1.1-2: it sent a Reply", false));
+        assert!(expects("MPA-7.1.1-2: it sent", "MPA-7.1.1-2: it sent a Reply", false));
+    }
+
+    #[test]
+    fn a_part_of_the_text_and_some_of_the_ids_are_enough() {
+        let shown = "DDP-7-1 MPA-7.1.1-2: it sent a Reply";
+        for known in ["", "a Reply", "MPA", "MPA-7.1.1-2", "DDP-7-1 MPA-7.1.1-2", "DDP-7-1 MPA-7.1.1-2: it sent"] {
+            assert!(expects(known, shown, false), "{known}");
+        }
+        assert!(!expects("it closed", shown, false) && !expects("MPA-7.1.1-3", shown, false));
+    }
+}
