@@ -31,9 +31,8 @@ impl<'a> Signature<'a> {
 /// Returns whether an entry with the signature `known` expects a failure with the signature
 /// `shown`. If `only_known` is set, the failure may have no other ids than the entry.
 pub(super) fn expects(known: &str, shown: &str, only_known: bool) -> bool {
-    let (known, shown) = match (Signature::of(known), Signature::of(shown)) {
-        (Some(known), Some(shown)) => (known, shown),
-        _ => return shown.contains(known),
+    let (Some(known), Some(shown)) = (Signature::of(known), Signature::of(shown)) else {
+        return shown.contains(known);
     };
     let is_exact = only_known || known.text.is_some();
     let has_ids = if is_exact { known.ids == shown.ids } else { known.ids.is_subset(&shown.ids) };

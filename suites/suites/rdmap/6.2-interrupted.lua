@@ -349,26 +349,6 @@ case {
   end,
 }
 
-case {
-  id = "rdmap/6.2-interrupted/echo-terminate",
-  title = "A target that sends a message when the peer's Terminate arrives closes TCP",
-  requirements = { "RDMAP-5.4-4" },
-  capabilities = { "echo" },
-  tags = { "send", "terminate", "close" },
-
-  run = function(t)
-    t:good_exchange()
-    -- As in the case above, the target is still sending the echo when its first FPDU arrives.
-    t:receive_buffer(BUFFER // 4)
-    local conn, op = t:operate()
-    for _, fpdu in ipairs((send_of(op, 4000))) do conn:send(fpdu) end
-    conn:expect_fpdu { opcode = 3 }
-    conn:send(TERMINATE, { deviates = true })
-    -- The target may send or drop the rest of the echo (RFC 5040 section 5.4).
-    check_close(t, receive(conn, ANSWER, function() end), "RDMAP-5.4-4")
-  end,
-}
-
 --- Payload bytes of the Sends of a long backlog, and the number of these Sends that are sent at
 --- once. A message of a script has at most 1 MiB.
 local SEND, AT_ONCE = 16000, 62

@@ -155,7 +155,7 @@ async fn changes(lab: &Lab) {
     assert_eq!((earlier(2000).await, earlier(0).await), (old.run.id.clone(), middle.run.id.clone()));
     let change = |n, before, after| VerdictChange { key: key(n), before, after };
     let fails = change(1, Verdict::Pass, Verdict::Fail);
-    assert_eq!(lab.store.changes(&old.run.id, &latest).await.unwrap(), [fails.clone()]);
+    assert_eq!(lab.store.changes(&old.run.id, &latest).await.unwrap(), std::slice::from_ref(&fails));
     let fixed = [3, 4].map(|n| change(n, Verdict::Fail, Verdict::Pass));
     let [third, fourth] = fixed;
     assert_eq!(lab.store.changes(&middle.run.id, &latest).await.unwrap(), [fails, third, fourth]);

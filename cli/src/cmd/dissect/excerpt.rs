@@ -141,7 +141,7 @@ impl FrameSelection {
 }
 
 /// A reader that ends where the file cannot be read or decompressed. weft then copies the frames
-/// before this position. The [`Input`](crate::input::Input) of the same file reports the damage.
+/// before this position. The [`Input`] of the same file reports the damage.
 struct UndamagedReader<R>(R);
 
 impl<R: Read> Read for UndamagedReader<R> {

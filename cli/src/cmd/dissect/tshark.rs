@@ -57,8 +57,9 @@ pub(super) struct TsharkArguments {
     hosts: Option<PathBuf>,
     /// Print a statistic after the frames, such as conv,tcp or io,stat,1; repeatable
     ///
-    /// The statistics are conv,TYPE[,FILTER] with the types tcp, udp, ip and ipv6, and
-    /// io,stat,INTERVAL[,FILTER...]. INTERVAL is in seconds; 0 is one interval for all frames.
+    /// The statistics are conv,TYPE with the types tcp, udp, ip and ipv6, and io,stat,INTERVAL. A
+    /// display filter can follow (conv,tcp,FILTER), and several after an INTERVAL. INTERVAL is in
+    /// seconds; 0 is one interval for all frames.
     /// FUNCTION(FIELD)FILTER calculates with a field; the functions are COUNT, SUM, MIN, MAX and
     /// AVG. With -q, weft prints only the statistics. -Y does not change a statistic.
     #[arg(short = 'z', value_name = "STATISTIC", help_heading = HEADING)]
