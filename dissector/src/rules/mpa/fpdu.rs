@@ -26,7 +26,7 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
     let Some(pad) = fpdu.pad().all() else { return };
     if pad.iter().any(|octet| *octet != 0) {
         let start = fpdu.body.len() - pad.len();
-        let found = pad.iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(" ");
+        let found = pad.iter().map(|octet| format!("0x{octet:02x}")).collect::<Vec<_>>().join(" ");
         findings.report(requirement!("MPA-2-5"), unit, start..fpdu.body.len(), "1 to 3 zero bytes", found.clone());
         findings.report(requirement!("MPA-4.1-3"), unit, start..fpdu.body.len(), "PAD bytes of zero", found);
     }
