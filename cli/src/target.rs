@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weft_suites::baseline::BaselineEntry;
+use weft_suites::baseline::{BaselineEntry, merged};
 use weft_suites::targets::{Target, read_baseline};
 
 use crate::exit::{BadInput, reject};
@@ -32,12 +32,11 @@ pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyh
 
 /// Returns the baseline of a target, and then the entries of a file of `--baseline`.
 pub(crate) fn baseline_of(target: Option<&Target>, file: Option<&Path>) -> anyhow::Result<Vec<BaselineEntry>> {
-    let mut entries = target.map_or_else(Vec::new, |target| target.baseline().to_vec());
-    if let Some(file) = file {
-        // An entry that the target file has too is no mistake: `weft baseline write` copies it.
-        let mut more = read_baseline(file).map_err(|error| BadInput(error.to_string()))?;
-        more.retain(|entry| !entries.iter().any(|own| entry.is_covered_by(own)));
-        entries.extend(more);
-    }
-    Ok(entries)
+    let own = target.map(Target::baseline).unwrap_or_default();
+    let more = match file {
+        Some(file) => read_baseline(file).map_err(|error| BadInput(error.to_string()))?,
+        None => Vec::new(),
+    };
+    // An entry that the target file has, too, is no mistake. Both files can be from one run.
+    Ok(merged(own, more))
 }

@@ -1,6 +1,7 @@
 //! The baseline of a target: known and expected outcomes, each with a reason. An entry that no
 //! longer matches is stale.
 
+mod index;
 mod make;
 mod scope;
 mod signature;
@@ -10,10 +11,11 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use make::{of_failures, to_toml};
+use index::{EarlierEntries, KnownResult, KnownResults, ParsedEntry};
+pub use make::{FailureBaseline, of_failures, to_toml};
 use scope::Scope;
 
-use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, current_word, stable};
+use crate::model::{CaseKey, CaseResult, ExpectedResult, RunStatus, Verdict, current_word};
 use crate::script::{Suites, variants};
 
 /// The fields that an entry must have.
@@ -78,30 +80,27 @@ pub struct BaselineEntry {
     pub link: Option<String>,
 }
 
-impl BaselineEntry {
-    fn scope(&self) -> Scope<'_> {
-        Scope::of(&self.case)
-    }
+/// Returns the entries `own`, and then the entries of `more`. Leaves out an entry of `more` if an
+/// entry of `own` expects every result that it expects.
+#[must_use]
+pub fn merged(own: &[BaselineEntry], mut more: Vec<BaselineEntry>) -> Vec<BaselineEntry> {
+    let parsed: Vec<ParsedEntry<'_>> = own.iter().map(ParsedEntry::of).collect();
+    let mut earlier = EarlierEntries::default();
+    parsed.iter().for_each(|entry| earlier.add(entry));
+    more.retain(|entry| !earlier.covers(&ParsedEntry::of(entry)));
+    own.iter().cloned().chain(more).collect()
+}
 
-    /// Returns whether the entry `earlier` expects every result that this entry expects.
-    #[must_use]
-    pub fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
-        (earlier.case == self.case || earlier.scope().includes(&self.scope()))
-            && earlier.outcome == self.outcome
-            && signature::expects(&earlier.signature, &self.signature, self.outcome == Verdict::Pass)
-    }
-
-    /// Returns whether the entry matches this result.
-    fn matches(&self, result: &CaseResult) -> bool {
-        // A person may have copied the signature in the entry from a report. So the signature may
-        // contain values of the reported run, and may end in the middle of a value.
-        let words = result.actual.as_ref().unwrap_or(&result.explanation);
-        // The signature of a pass has only ids. All of them must be known.
-        let known = stable(&self.signature);
-        let shown = signature::expects(&known, &result.signature(), self.outcome == Verdict::Pass)
-            || words.contains(&self.signature);
-        self.outcome == result.verdict && shown && self.scope().has_outcome(result, self.outcome)
-    }
+/// What the baseline of a target shows about the results of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Comparison {
+    /// The results that the baseline expects.
+    pub(crate) expected: Vec<ExpectedResult>,
+    /// The stale entries, as text. Each text begins with the field `case` of the entry.
+    pub(crate) stale: Vec<String>,
+    /// The results that are worse than a pass, that an entry names, and that no entry expects, with
+    /// the difference, as text. Each text begins with the variant.
+    pub(crate) unmatched: Vec<String>,
 }
 
 /// Returns whether the case exercised the target. A case that has no steps and is not applicable or
@@ -116,18 +115,22 @@ fn was_tried(result: &CaseResult) -> bool {
 ///
 /// A violation of a requirement can be also observed in any case. So an entry for that needs a
 /// result of all variants.
-fn is_complete(entry: &BaselineEntry, judged: &[&CaseResult], results: &[CaseResult], suites: &Suites) -> bool {
-    let scope = entry.scope();
-    if matches!(scope, Scope::Requirement(_)) && entry.outcome == Verdict::Pass {
-        let keys: BTreeSet<&CaseKey> = results.iter().map(|result| &result.key).collect();
-        return suites.cases().flat_map(variants).all(|key| keys.contains(&key));
+fn is_complete(
+    entry: &ParsedEntry<'_>,
+    judged: &[&KnownResult<'_>],
+    results: &KnownResults<'_>,
+    suites: &Suites,
+) -> bool {
+    let scope = &entry.scope;
+    if matches!(scope, Scope::Requirement(_)) && entry.entry.outcome == Verdict::Pass {
+        return suites.cases().flat_map(variants).all(|key| results.has(&key));
     }
-    let skipped = results.iter().filter(|result| scope.is_group() && !result.verdict.has_run());
-    let decided: BTreeSet<&CaseKey> = judged.iter().copied().chain(skipped).map(|result| &result.key).collect();
+    let skipped = results.all.iter().filter(|known| scope.is_group() && !known.result.verdict.has_run());
+    let decided: BTreeSet<&CaseKey> = judged.iter().copied().chain(skipped).map(|known| &known.result.key).collect();
     scope.variants(suites).iter().all(|key| decided.contains(key))
 }
 
-/// Returns the expected results and the stale entries. `suites` are the suites of the run.
+/// Compares the results of a run with a baseline. `suites` are the suites of the run.
 ///
 /// An entry is stale if it can never match, or if an earlier entry expects the same results. It is
 /// also stale if all its variants were run and decided, and it matches none of the results. So an
@@ -137,81 +140,87 @@ pub(crate) fn judge(
     results: &[CaseResult],
     status: RunStatus,
     suites: &Suites,
-) -> (Vec<ExpectedResult>, Vec<String>) {
+) -> Comparison {
+    let results = KnownResults::of(results);
+    let parsed_entries: Vec<ParsedEntry<'_>> = entries.iter().map(ParsedEntry::of).collect();
+    let mut earlier = EarlierEntries::default();
     let mut expected: Vec<ExpectedResult> = Vec::new();
-    let mut known: BTreeSet<&CaseKey> = BTreeSet::new();
+    let mut expected_keys: BTreeSet<&CaseKey> = BTreeSet::new();
     let mut stale = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        let scope = entry.scope();
+    // The entries that are not stale, with their numbers from 1.
+    let mut valid: Vec<(usize, &ParsedEntry<'_>)> = Vec::new();
+    for (number, parsed) in (1..).zip(&parsed_entries) {
+        let ParsedEntry { entry, scope, .. } = parsed;
+        let is_covered = earlier.covers(parsed);
+        earlier.add(parsed);
         if let Some(why) = scope.lack(suites) {
             stale.push(format!("{}: {why}", entry.case));
             continue;
         }
-        if entries.iter().take(index).any(|earlier| entry.is_covered_by(earlier)) {
+        if is_covered {
             stale.push(format!("{}: an earlier entry already expects this outcome; remove this entry", entry.case));
             continue;
         }
-        let is_judged = |result: &&CaseResult| scope.names(result) && (was_tried(result) || entry.matches(result));
-        let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
-        // If no variant of the entry was selected, reached and tried, the entry is undecided.
-        let Some(first) = judged.first() else { continue };
-        let matching: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.matches(result)).collect();
-        for result in &matching {
-            if known.insert(&result.key) {
+        let is_judged = |known: &&KnownResult<'_>| was_tried(known.result) || parsed.matches(known);
+        let judged: Vec<&KnownResult<'_>> = results.named_by(scope).into_iter().filter(is_judged).collect();
+        let matching: Vec<&KnownResult<'_>> = judged.iter().copied().filter(|known| parsed.matches(known)).collect();
+        for KnownResult { result, .. } in matching.iter().copied() {
+            if expected_keys.insert(&result.key) {
                 let (reason, link) = (entry.reason.clone(), entry.link.clone());
                 let group = scope.is_group().then(|| entry.case.clone());
                 expected.push(ExpectedResult { key: result.key.clone(), reason, link, entry: group });
             }
         }
-        let is_decided = judged.iter().all(|result| !matches!(result.verdict, Verdict::Inconclusive | Verdict::Error));
-        if matching.is_empty()
+        // If no variant of the entry was selected, reached and tried, the entry is undecided.
+        let undecided = [Verdict::Inconclusive, Verdict::Error];
+        let is_decided = judged.iter().all(|known| !undecided.contains(&known.result.verdict));
+        if let Some(first) = judged.first()
+            && matching.is_empty()
             && is_decided
             && status == RunStatus::Done
-            && is_complete(entry, &judged, results, suites)
+            && is_complete(parsed, &judged, &results, suites)
         {
             stale.push(format!(
                 "{}: expected {} with {:?}, found {} with {:?}",
                 entry.case,
                 entry.outcome,
                 entry.signature,
-                first.verdict,
-                first.signature()
+                first.result.verdict,
+                first.result.signature()
             ));
+        } else {
+            valid.push((number, parsed));
         }
     }
-    (expected, stale)
+    let unmatched = unmatched(&valid, &results, &expected_keys);
+    Comparison { expected, stale, unmatched }
 }
 
-/// Returns the results that are worse than a pass, that an entry names, and that no entry expects,
-/// with the difference. Each text begins with the variant. Entries in `stale` already have a text.
-/// A folder, section or requirement has a text only if the entry expects none of its results.
-pub(crate) fn unmatched(
-    entries: &[BaselineEntry],
-    results: &[CaseResult],
-    expected: &[ExpectedResult],
-    stale: &[String],
+/// Returns the texts [`Comparison::unmatched`]. `valid` are the entries that are not stale, with
+/// their numbers, and `expected` are the results that an entry expects. A folder, section or
+/// requirement has a text only if the entry expects none of its results.
+fn unmatched(
+    valid: &[(usize, &ParsedEntry<'_>)],
+    results: &KnownResults<'_>,
+    expected: &BTreeSet<&CaseKey>,
 ) -> Vec<String> {
-    let is_expected = |key: &CaseKey| expected.iter().any(|expected| expected.key == *key);
-    let is_open =
-        |result: &&CaseResult| result.verdict > Verdict::Pass && was_tried(result) && !is_expected(&result.key);
-    let open: Vec<&CaseResult> = results.iter().filter(is_open).collect();
+    let is_open = |result: &CaseResult| {
+        result.verdict > Verdict::Pass && was_tried(result) && !expected.contains(&result.key)
+    };
     let mut lines = Vec::new();
-    for (number, entry) in (1..).zip(entries) {
-        let begin = format!("{}: ", entry.case);
-        if stale.iter().any(|text| text.starts_with(&begin)) {
+    for (number, parsed) in valid {
+        let ParsedEntry { entry, scope, .. } = parsed;
+        let named = results.named_by(scope);
+        if scope.is_group() && named.iter().any(|known| parsed.matches(known)) {
             continue;
         }
-        let scope = entry.scope();
-        if scope.is_group() && results.iter().any(|result| scope.names(result) && entry.matches(result)) {
-            continue;
-        }
-        let named: Vec<&CaseResult> = open.iter().copied().filter(|result| scope.names(result)).collect();
-        let Some(first) = named.first() else { continue };
+        let open: Vec<&CaseResult> = named.iter().map(|known| known.result).filter(|result| is_open(result)).collect();
+        let Some(first) = open.first() else { continue };
         let difference = match entry.outcome == first.verdict {
             true => format!("its signature {:?} differs from this result's: {:?}", entry.signature, first.signature()),
             false => format!("its outcome {} differs from this result's: {}", entry.outcome, first.verdict),
         };
-        let others = match named.len() - 1 {
+        let others = match open.len() - 1 {
             0 => String::new(),
             1 => " (and 1 more variant)".to_owned(),
             others => format!(" (and {others} more variants)"),

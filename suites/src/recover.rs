@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::baseline::{self, BaselineEntry};
+use crate::baseline::{self, BaselineEntry, Comparison};
 use crate::evidence;
 use crate::folder;
 use crate::model::{CaseInfo, CaseKey, CaseResult, RunInfo, RunReport, RunStatus, Summary};
@@ -136,8 +136,7 @@ impl RecoveredData {
             // If the plan is lost, `planned` is 0. A run with results then counts as incomplete.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
-            let (expected, stale) = baseline::judge(baseline, &ordered, status, suites);
-            let unmatched = baseline::unmatched(baseline, &ordered, &expected, &stale);
+            let Comparison { expected, stale, unmatched } = baseline::judge(baseline, &ordered, status, suites);
             let summary = Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale);
             Summary { unmatched, ..summary }
         });

@@ -1,26 +1,50 @@
 //! Makes the baseline that expects the failures of a run.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::BaselineEntry;
-use crate::model::{CaseInfo, CaseResult, RunReport, Verdict};
+use crate::model::{CaseInfo, CaseKey, CaseResult, RunReport, Verdict};
 use crate::script::variants;
 
-/// Returns the entries that expect the failures of a run, in the order of its cases. A case that
-/// passed has an entry if a violation of another requirement was observed. Errors of the tester and
-/// inconclusive cases without a violation have no entry.
-///
-/// If every variant of a case ran, and all of them failed with the same signature, the case has one entry.
-/// Otherwise, each variant has its own entry, so that no entry expects a variant that passes. An
-/// entry has the reason and the link of the baseline that already expected the result, or `reason`.
-#[must_use]
-pub fn of_failures(report: &RunReport, reason: &str) -> Vec<BaselineEntry> {
-    report.cases.iter().flat_map(|case| of_case(report, case, reason)).collect()
+/// The baseline that expects the failures of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureBaseline {
+    /// The entries for the failures that the baseline of the run did not expect, in the order of
+    /// the cases.
+    pub entries: Vec<BaselineEntry>,
+    /// Number of results that need no entry, because the baseline of the run already expected them.
+    pub already_expected: u64,
 }
 
-fn of_case(report: &RunReport, case: &CaseInfo, reason: &str) -> Vec<BaselineEntry> {
-    let ran: Vec<&CaseResult> =
-        report.results.iter().filter(|result| result.key.case == case.id && result.verdict.has_run()).collect();
-    let failed = ran.iter().filter(|result| is_failure(result));
-    let entries: Vec<BaselineEntry> = failed.map(|result| entry(report, result, reason)).collect();
+/// Returns the entries that expect the failures of a run. A case that passed has an entry if a
+/// violation of another requirement was observed. Errors of the tester and inconclusive cases
+/// without a violation have no entry. A failure that the baseline of the run already expected has
+/// no entry, so that the new entries can be added to that baseline.
+///
+/// If all variants of a case ran and failed with the same signature, and none of them was expected,
+/// the case has one entry. Otherwise, each variant has its own entry, so that no entry expects a
+/// variant that passes. Each entry has this `reason`.
+#[must_use]
+pub fn of_failures(report: &RunReport, reason: &str) -> FailureBaseline {
+    let known: BTreeSet<&CaseKey> = report.summary.expected.iter().map(|expected| &expected.key).collect();
+    let mut failed: BTreeMap<&str, Vec<&CaseResult>> = BTreeMap::new();
+    let mut already_expected = 0;
+    for result in report.results.iter().filter(|result| is_failure(result)) {
+        if known.contains(&result.key) {
+            already_expected += 1;
+        } else {
+            failed.entry(&result.key.case).or_default().push(result);
+        }
+    }
+    let of_case = |case: &CaseInfo| {
+        failed.get(case.id.as_str()).map_or_else(Vec::new, |failed| entries(case, failed, reason))
+    };
+    FailureBaseline { entries: report.cases.iter().flat_map(of_case).collect(), already_expected }
+}
+
+/// Returns the entries for a case of which the results `failed` are not expected.
+fn entries(case: &CaseInfo, failed: &[&CaseResult], reason: &str) -> Vec<BaselineEntry> {
+    let entries: Vec<BaselineEntry> = failed.iter().map(|result| entry(result, reason)).collect();
     let mut of_all: Vec<BaselineEntry> =
         entries.iter().map(|entry| BaselineEntry { case: case.id.clone(), ..entry.clone() }).collect();
     of_all.dedup();
@@ -28,17 +52,17 @@ fn of_case(report: &RunReport, case: &CaseInfo, reason: &str) -> Vec<BaselineEnt
 }
 
 fn is_failure(result: &CaseResult) -> bool {
-    result.verdict == Verdict::Fail || result.verdict != Verdict::Error && result.failing().next().is_some()
+    let violates = result.verdict != Verdict::Error && result.failing().next().is_some();
+    result.verdict.has_run() && (result.verdict == Verdict::Fail || violates)
 }
 
-fn entry(report: &RunReport, result: &CaseResult, reason: &str) -> BaselineEntry {
-    let known = report.summary.expects(result);
+fn entry(result: &CaseResult, reason: &str) -> BaselineEntry {
     BaselineEntry {
         case: result.key.to_string(),
         outcome: result.verdict,
         signature: result.signature(),
-        reason: known.map_or(reason, |known| known.reason.as_str()).to_owned(),
-        link: known.and_then(|known| known.link.clone()),
+        reason: reason.to_owned(),
+        link: None,
     }
 }
 

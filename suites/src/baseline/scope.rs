@@ -4,7 +4,7 @@
 
 use weft_core::RequirementId;
 
-use crate::model::{CaseInfo, CaseKey, CaseResult, Verdict};
+use crate::model::{CaseInfo, CaseKey, CaseResult, ParameterValue, Verdict};
 use crate::run::is_section_of;
 use crate::script::{Suites, variants};
 
@@ -108,8 +108,12 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// Returns whether `key` is one of the [`variants`] of the case, without making all of them.
 fn has_variant(info: &CaseInfo, key: &CaseKey) -> bool {
-    variants(info).contains(key)
+    let has_value = |(name, values): (&String, &Vec<ParameterValue>)| {
+        key.parameters.get(name).is_some_and(|value| values.contains(value))
+    };
+    key.case == info.id && key.parameters.len() == info.parameters.len() && info.parameters.iter().all(has_value)
 }
 
 /// Returns whether the id of a case or folder is in a folder (`mpa/7.1.1-key`) or section
@@ -142,6 +146,8 @@ mod tests {
             ("mpa/7.1.1-key", "there is no such case"),
             ("mpa/7.1.1-key/wrong-octet[octet=16]", "the case has no such variant"),
             ("mpa/7.1.1-key/wrong-octet[octet", "the case has no such variant"),
+            ("mpa/7.1.1-key/wrong-octet[place=3]", "the case has no such variant"),
+            ("mpa/7.1.1-key/wrong-octet[octet=3,place=3]", "the case has no such variant"),
         ] {
             assert_eq!(Scope::of(text).lack(&suites), Some(why), "{text}");
         }

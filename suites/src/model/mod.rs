@@ -46,7 +46,7 @@ pub(crate) use old_ids::current_word;
 pub use program_end::ProgramEnd;
 pub(crate) use reasons::also_observed;
 pub use report::RunReport;
-pub(crate) use result::EVIDENCE_LACKS;
+pub(crate) use result::{EVIDENCE_LACKS, SENDS_NOTHING};
 pub use result::{
     CaseResult, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict,
 };

@@ -20,11 +20,16 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// Returns whether the headline of a target that is down explains this result: the result did
+    /// not reach the target, and the baseline does not expect the result.
+    pub(crate) fn is_down_for(&self, result: &CaseResult) -> bool {
+        self.summary.target_down.is_some() && result.is_unreached() && self.summary.expects(result).is_none()
+    }
+
     /// Returns the index of the result that shows the headline of a target that is down: the first
-    /// result that did not reach the target.
+    /// result that the headline explains ([`is_down_for`](Self::is_down_for)).
     pub(crate) fn headline_at(&self) -> Option<usize> {
-        self.summary.target_down.as_ref()?;
-        self.results.iter().position(CaseResult::is_unreached)
+        self.results.iter().position(|result| self.is_down_for(result))
     }
 
     /// Returns the case that a result belongs to, if the report has the case.

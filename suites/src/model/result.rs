@@ -68,6 +68,10 @@ pub struct CaseResult {
 /// sentence can differ in each run, so a signature does not have the sentence.
 pub(crate) const EVIDENCE_LACKS: &str = " The evidence lacks ";
 
+/// Begin of the explanation of a case that did not run, because the target only accepts
+/// connections. The target is then not down.
+pub(crate) const SENDS_NOTHING: &str = "The target accepts connections and sends nothing";
+
 /// Number of steps that a report keeps from the beginning of a long transcript.
 const FIRST_STEPS: usize = 50;
 /// Number of steps that a report keeps from the end of a long transcript. Most failures are there.
@@ -98,10 +102,13 @@ impl CaseResult {
         self.steps.splice(first..first, std::iter::once(note).chain(middle));
     }
 
-    /// Returns whether the case is inconclusive and had no connection to the target.
+    /// Returns whether the case is inconclusive because it had no connection to the target. A case
+    /// that did not run because the target sends nothing does not count.
     #[must_use]
     pub fn is_unreached(&self) -> bool {
-        self.verdict == Verdict::Inconclusive && self.steps.iter().all(|step| step.connection == 0)
+        self.verdict == Verdict::Inconclusive
+            && self.steps.iter().all(|step| step.connection == 0)
+            && !self.explanation.starts_with(SENDS_NOTHING)
     }
 
     /// Returns the violated requirements: requirements of the case, and other requirements whose

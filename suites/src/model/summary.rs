@@ -242,10 +242,11 @@ impl Summary {
         let mut judged = Counts::default();
         let mut failing = BTreeSet::new();
         let mut unexpected = !stale.is_empty();
+        let expected_keys: BTreeSet<&CaseKey> = expected.iter().map(|expected| &expected.key).collect();
         for result in results.iter().copied() {
             counts.add(result.verdict);
             failing.extend(result.failing());
-            if expected.iter().any(|expected| expected.key == result.key) {
+            if expected_keys.contains(&result.key) {
                 judged.add(Verdict::Pass);
             } else {
                 judged.add(result.verdict);
@@ -284,8 +285,15 @@ impl Summary {
 
     /// Returns the summary after a rerun of some cases. `results` has the new results in place of
     /// the old results. `is_new` identifies the new results, and `rerun` is the summary of the
-    /// rerun.
-    pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
+    /// rerun. `is_down` is `false` if no result shows that the target is down, because each of the
+    /// cases reached the target. The results may lack their steps.
+    pub(crate) fn with_rerun(
+        self,
+        rerun: &Summary,
+        results: &[CaseResult],
+        is_down: bool,
+        is_new: impl Fn(&CaseKey) -> bool,
+    ) -> Self {
         let Summary {
             status,
             target_down,
@@ -319,7 +327,6 @@ impl Summary {
         let boundaries =
             boundaries.into_iter().filter(|boundary| !is_new(&boundary.key)).chain(rerun.boundaries.clone());
         let summary = Summary { unmatched, declared_otherwise, boundaries: boundaries.collect(), ..summary };
-        let is_down = results.iter().any(CaseResult::is_unreached);
         summary.with_target_down(target_down.filter(|_| is_down))
     }
 

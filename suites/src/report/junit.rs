@@ -11,7 +11,8 @@
 //! ([`other_causes`](mod@super::other_causes)).
 //!
 //! If the target is down, the first case that did not reach it is an error with the headline of the
-//! run. The other cases that did not reach it are skipped.
+//! run. The other cases that did not reach it are skipped, and so are results that the baseline
+//! expects.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
 use super::details::details;
-use super::other_causes::{OtherCause, marks, message, other_causes};
+use super::other_causes::{OtherCause, TARGET_DOWN, marks, message, other_causes};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
 
@@ -54,15 +55,19 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         let spent_us = results.iter().map(|(_, result)| result.duration_us).fold(0, u64::saturating_add);
         suite.set_time(Duration::from_micros(spent_us));
         suite.add_test_cases(results.into_iter().map(|(place, result)| {
-            let status = match &report.summary.target_down {
-                Some(headline) if result.is_unreached() => down(headline, result, headline_at == Some(place)),
-                _ => status(report, result, marks.get(&place)),
+            let status = match (marks.get(&place), &report.summary.target_down) {
+                (Some(marks), _) => marked(marks),
+                (None, Some(headline)) if report.is_down_for(result) => {
+                    down(headline, result, headline_at == Some(place))
+                }
+                (None, _) => status(report, result),
             };
             test(result, status)
         }));
         document.add_test_suite(suite);
     }
-    let causes = other_causes.iter().map(|cause| format!("{}: {}", cause.class, cause.text));
+    let causes = other_causes.iter().filter(|cause| cause.class != TARGET_DOWN);
+    let causes = causes.map(|cause| format!("{}: {}", cause.class, cause.text));
     let output: Vec<String> = report.summary.target_down.iter().cloned().chain(causes).collect();
     if !output.is_empty() {
         let mut suite = suite(report, "beside the cases");
@@ -95,7 +100,7 @@ fn without_skipped_sum(text: &str) -> String {
 fn down(headline: &str, result: &CaseResult, is_shown: bool) -> TestCaseStatus {
     if is_shown {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-        status.set_type("target-down").set_message(headline).set_description(result.explanation.as_str());
+        status.set_type(TARGET_DOWN).set_message(headline).set_description(result.explanation.as_str());
         return status;
     }
     let mut status = TestCaseStatus::skipped();
@@ -103,11 +108,10 @@ fn down(headline: &str, result: &CaseResult, is_shown: bool) -> TestCaseStatus {
     status
 }
 
-/// Returns the status of a result. `marks` are the causes that this result shows. Each of them
-/// makes the run fail, although no case fails.
-fn status(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCaseStatus {
+/// Returns the status of a result without a mark. The headline of a target that is down does not
+/// explain the result.
+fn status(report: &RunReport, result: &CaseResult) -> TestCaseStatus {
     match result.verdict {
-        _ if let Some(marks) = marks => marked(marks),
         verdict
             if verdict > Verdict::Pass
                 && let Some(expected) = report.summary.expects(result) =>
@@ -142,7 +146,9 @@ fn test(result: &CaseResult, status: TestCaseStatus) -> TestCase {
     test
 }
 
-/// Returns an error and not a failure, because the target does not fail this case.
+/// Returns the status of a result that shows `marks`. Each of them makes the run fail, although no
+/// case fails. The status is an error and not a failure, because the target does not fail this
+/// case.
 fn marked(marks: &[&OtherCause]) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     let text: Vec<&str> = marks.iter().map(|cause| cause.text.as_str()).collect();

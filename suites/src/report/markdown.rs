@@ -69,9 +69,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&format!("| {} | {} | {} |\n", row.id, row.level, cell(row.summary)));
         }
     }
-    let is_listed = |result: &&CaseResult| {
-        result.verdict > Verdict::Pass && !(summary.target_down.is_some() && result.is_unreached())
-    };
+    let is_listed = |result: &&CaseResult| result.verdict > Verdict::Pass && !report.is_down_for(result);
     let wrong: Vec<&CaseResult> = report.results.iter().filter(is_listed).collect();
     if !wrong.is_empty() {
         text.push_str("\n## Cases\n\n| verdict | case | expected | actual |\n| --- | --- | --- | --- |\n");

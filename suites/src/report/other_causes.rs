@@ -1,5 +1,6 @@
-//! Causes that make a run fail although no case fails. Either a rule is violated in cases about
-//! another rule, or an entry of the baseline is stale.
+//! Causes that make a run fail although no case fails. A rule is violated in cases about another
+//! rule, an entry of the baseline is stale, or the target is down and the baseline expects all
+//! results that did not reach it.
 //!
 //! The reports for CI systems list such causes outside the cases. But most CI systems read only
 //! tests, not totals or elements of a suite. If no case failed, they would consider the run a
@@ -10,6 +11,10 @@ use std::collections::BTreeMap;
 
 use crate::model::{CaseResult, RunReport, Verdict, also_observed};
 use crate::report::cases;
+
+/// Class of the cause that the target is down. The reports for CI systems already show its headline
+/// outside the cases.
+pub(super) const TARGET_DOWN: &str = "target-down";
 
 /// One cause.
 pub(super) struct OtherCause {
@@ -43,7 +48,12 @@ pub(super) fn other_causes(report: &RunReport) -> Vec<OtherCause> {
         let line = format!("stale entry of the baseline: {entry}");
         OtherCause { class: "stale-baseline", text: format!("{line}\n"), line, shown_by }
     });
-    violated.chain(stale).collect()
+    // Otherwise, a case shows the headline.
+    let down = report.summary.target_down.iter().filter(|_| report.headline_at().is_none()).map(|headline| {
+        let shown_by = index_of(&CaseResult::is_unreached).or_else(|| index_of(&|_| true));
+        OtherCause { class: TARGET_DOWN, line: headline.clone(), text: format!("{headline}\n"), shown_by }
+    });
+    violated.chain(stale).chain(down).collect()
 }
 
 /// Returns the causes to mark, by index of the result. Empty if a case of the run counts as a

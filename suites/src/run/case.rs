@@ -17,7 +17,8 @@ use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
 use crate::model::{
-    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, EvidenceSource, RequirementVerdict, Verdict,
+    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, EvidenceSource, RequirementVerdict,
+    SENDS_NOTHING, Verdict,
 };
 use crate::script::{Limits, ScriptFault, SuiteCase, invoke};
 use crate::stage::{Log, Stage};
@@ -97,9 +98,7 @@ impl RunContext {
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(cases) = self.unanswered.count_if_all() {
-            let why = format!(
-                "The target accepts connections and sends nothing: {cases} cases waited in vain for an answer."
-            );
+            let why = format!("{SENDS_NOTHING}: {cases} cases waited in vain for an answer.");
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(why) = self.restart_failure.get() {

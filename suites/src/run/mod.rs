@@ -43,7 +43,7 @@ pub use runner::random_seed;
 pub use seed::DEFAULT_SEED;
 use standstill::Standstill;
 
-use crate::baseline;
+use crate::baseline::{self, Comparison};
 use crate::evidence;
 use crate::folder::FolderLock;
 use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary, TargetInfo, Tier};
@@ -235,9 +235,9 @@ pub async fn run_with(
         RunStatus::Done => context.boundaries(&results, &mut cancel).await?,
         _ => Vec::new(),
     };
+    context.try_lost_target_again(&mut cancel).await;
     let entries = &target.description.baseline;
-    let (expected, stale) = baseline::judge(entries, &results, status, &known);
-    let unmatched = baseline::unmatched(entries, &results, &expected, &stale);
+    let Comparison { expected, stale, unmatched } = baseline::judge(entries, &results, status, &known);
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { unmatched, declared_otherwise, boundaries, ..summary };

@@ -2,11 +2,16 @@
 //!
 //! If the first case that tries cannot reach the target, the other cases do not try. If the target
 //! goes away later, each case tries, because the target can come back. A target that does not come
-//! back until the end of the run is down, too.
+//! back until the end of the run is down, too. One refused connection in the last case does not
+//! show this, so weft tries once more before the run ends.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::model::CaseKey;
+use tokio::sync::watch;
+
+use super::cancelled;
+use super::context::RunContext;
+use crate::model::{CaseKey, Event, Role};
 use crate::stage::Stage;
 use crate::targets::{Service, Target, down};
 
@@ -73,6 +78,19 @@ impl Reachability {
         self.lock().never.clone()
     }
 
+    /// Returns the last case that reached the target, if later cases could not reach it and no
+    /// restart of the target failed.
+    fn lost_after(&self) -> Option<CaseKey> {
+        let attempts = self.lock();
+        let is_lost = attempts.lost.is_some() && attempts.not_restarted.is_none();
+        attempts.last.clone().filter(|_| is_lost)
+    }
+
+    /// Notes that the target is reachable again.
+    fn note_return(&self) {
+        self.lock().lost = None;
+    }
+
     /// Returns the headline of the run if the target is down.
     pub(super) fn headline(&self) -> Option<String> {
         let attempts = self.lock();
@@ -87,9 +105,56 @@ impl Reachability {
     }
 }
 
+impl RunContext {
+    /// If the last cases could not reach the target, tries once more. A target that answers is not
+    /// down. Does nothing for a builtin target and for a target that has to connect to the tester.
+    /// Ends early if the run is cancelled.
+    pub(super) async fn try_lost_target_again(&self, cancel: &mut Option<watch::Receiver<bool>>) {
+        let Some(key) = self.reach.lost_after() else { return };
+        if self.target.remote().is_none() || self.target.role() != Role::Responder {
+            return;
+        }
+        // Without a link there is no attempt, so the target stays lost.
+        let Ok(link) = self.live.link(&self.target) else { return };
+        // The events of this stage are ignored.
+        let mut stage = Stage::new(self.target.clone(), link, key, Arc::new(|_: &Event| {}));
+        tokio::select! {
+            biased;
+            () = cancelled(cancel) => return,
+            _ = stage.good_exchange(Vec::new()) => {}
+        }
+        // The exchange may fail. One connection is enough, as in a case.
+        if stage.log().connections > 0 || stage.connections.has_responded {
+            self.reach.note_return();
+        }
+        stage.leave().await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reach(last: Option<&str>, lost: Option<&str>) -> Reachability {
+        let (last, lost) = (last.map(CaseKey::new), lost.map(str::to_owned));
+        Reachability(Mutex::new(Attempts { last, lost, ..Attempts::default() }))
+    }
+
+    #[test]
+    fn only_a_target_that_went_away_is_tried_again() {
+        let (last, lost) = (Some("mpa/x/one"), Some("192.0.2.7:7174 refused the connection"));
+        let gone = reach(last, lost);
+        assert_eq!(gone.lost_after(), last.map(CaseKey::new));
+        let headline = "target is down: 192.0.2.7:7174 refused the connection after mpa/x/one";
+        assert_eq!(gone.headline().as_deref(), Some(headline));
+        gone.note_return();
+        assert_eq!((gone.lost_after(), gone.headline()), (None, None));
+        // The first target was never reached. The second target is still reachable.
+        assert_eq!((reach(None, lost).lost_after(), reach(last, None).lost_after()), (None, None));
+        let dead = reach(last, lost);
+        dead.note_failed_restart(&CaseKey::new("mpa/x/two"), "./power-cycle: exit status: 1");
+        assert_eq!(dead.lost_after(), None);
+    }
 
     #[test]
     fn a_failed_restart_is_the_headline() {

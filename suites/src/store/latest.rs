@@ -120,20 +120,27 @@ impl Store {
         if reruns.is_empty() || of.summary.is_none() {
             return Ok(None);
         }
-        let Some(mut report) = self.outcomes(&of.info.id).await? else { return Ok(None) };
+        let Some((mut report, mut unreached)) = self.outcomes_and_unreached(&of.info.id).await? else {
+            return Ok(None);
+        };
         let places: BTreeMap<CaseKey, usize> =
             (0..).zip(&report.results).map(|(at, one)| (one.key.clone(), at)).collect();
         let mut rerun_ids = RerunIds::new();
         for rerun in reruns {
-            let Some(later) = self.outcomes(&rerun.info.id).await? else { continue };
+            let Some((later, later_unreached)) = self.outcomes_and_unreached(&rerun.info.id).await? else { continue };
             for result in later.results {
                 let Some(place) = places.get(&result.key).and_then(|at| report.results.get_mut(*at)) else { continue };
                 rerun_ids.insert(result.key.clone(), rerun.info.id.clone());
+                if later_unreached.contains(&result.key) {
+                    unreached.insert(result.key.clone());
+                } else {
+                    unreached.remove(&result.key);
+                }
                 *place = result;
             }
-            report.summary = report
-                .summary
-                .with_rerun(&later.summary, &report.results, |key| rerun_ids.get(key) == Some(&rerun.info.id));
+            let is_new = |key: &CaseKey| rerun_ids.get(key) == Some(&rerun.info.id);
+            let is_down = !unreached.is_empty();
+            report.summary = report.summary.with_rerun(&later.summary, &report.results, is_down, is_new);
         }
         Ok(Some((report, rerun_ids)))
     }

@@ -1,5 +1,6 @@
 //! The queries for pages and reports.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use sqlx::any::AnyRow;
@@ -56,7 +57,14 @@ pub struct PlannedCase {
     pub duration_us: Option<u64>,
 }
 
-/// A result without its steps and findings.
+/// The part of a step that shows whether a case had a connection.
+#[derive(serde::Deserialize)]
+struct StepConnection {
+    /// 0 if the step belongs to no connection.
+    connection: u32,
+}
+
+/// A result without its findings and without the content of its steps.
 #[derive(serde::Deserialize)]
 struct Outcome {
     key: CaseKey,
@@ -67,14 +75,27 @@ struct Outcome {
     expected: Option<String>,
     actual: Option<String>,
     explanation: String,
+    steps: Vec<StepConnection>,
     seed: u64,
     duration_us: u64,
 }
 
 impl Outcome {
+    /// Returns the result without its steps.
     fn result(self) -> CaseResult {
-        let Outcome { key, version, title, verdict, requirements, expected, actual, explanation, seed, duration_us } =
-            self;
+        let Outcome {
+            key,
+            version,
+            title,
+            verdict,
+            requirements,
+            expected,
+            actual,
+            explanation,
+            steps: _,
+            seed,
+            duration_us,
+        } = self;
         CaseResult {
             key,
             version,
@@ -217,15 +238,33 @@ impl Store {
     /// # Errors
     /// The database fails, or a document in it is damaged.
     pub async fn outcomes(&self, id: &str) -> Result<Option<RunReport>, StoreError> {
+        Ok(self.outcomes_and_unreached(id).await?.map(|(report, _)| report))
+    }
+
+    /// Like [`outcomes`](Self::outcomes), with the variants that did not reach the target. Results
+    /// without transcripts do not show this.
+    pub(super) async fn outcomes_and_unreached(
+        &self,
+        id: &str,
+    ) -> Result<Option<(RunReport, BTreeSet<CaseKey>)>, StoreError> {
         let Some(record) = self.record(id).await? else { return Ok(None) };
         let rows = sqlx::query("SELECT result FROM results WHERE run_id = $1 AND result IS NOT NULL ORDER BY position")
             .bind(id)
             .fetch_all(&self.pool)
             .await?;
-        let outcome = |row: &AnyRow| parsed::<Outcome>(id, &row.try_get::<String, _>("result")?).map(Outcome::result);
-        let results: Vec<CaseResult> = rows.iter().map(outcome).collect::<Result<_, _>>()?;
+        let mut results = Vec::with_capacity(rows.len());
+        let mut unreached = BTreeSet::new();
+        for row in &rows {
+            let outcome: Outcome = parsed(id, &row.try_get::<String, _>("result")?)?;
+            let is_connected = outcome.steps.iter().any(|step| step.connection > 0);
+            let result = outcome.result();
+            if !is_connected && result.is_unreached() {
+                unreached.insert(result.key.clone());
+            }
+            results.push(result);
+        }
         let summary = record.summary.unwrap_or_else(|| Summary::of(record.status, record.planned, &results, 0));
-        Ok(Some(RunReport { run: record.info, cases: Vec::new(), results, summary }))
+        Ok(Some((RunReport { run: record.info, cases: Vec::new(), results, summary }, unreached)))
     }
 
     /// Returns the results of a run that did not pass, without transcripts and findings, in the

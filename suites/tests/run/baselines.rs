@@ -3,7 +3,7 @@
 
 use crate::common::{CASE, deviating, key_case};
 use weft_suites::Filter;
-use weft_suites::baseline::{BaselineEntry, of_failures, to_toml};
+use weft_suites::baseline::{BaselineEntry, FailureBaseline, merged, of_failures, to_toml};
 use weft_suites::model::{ExitCode, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
@@ -77,7 +77,8 @@ async fn an_entry_that_matches_nothing_is_reported() {
 #[tokio::test]
 async fn the_baseline_of_a_run_expects_its_failures() {
     let report = failing(Vec::new()).await;
-    let entries = of_failures(&report, "ticket \"7\"");
+    let FailureBaseline { entries, already_expected } = of_failures(&report, "ticket \"7\"");
+    assert_eq!(already_expected, 0);
     let [one] = &entries[..] else { panic!("{entries:?}") };
     assert_eq!((one.case.as_str(), one.outcome, one.reason.as_str()), (CASE, Verdict::Fail, "ticket \"7\""));
     // The text is a part of a target file.
@@ -89,13 +90,54 @@ async fn the_baseline_of_a_run_expects_its_failures() {
     let mut some = report.clone();
     some.results[3].verdict = Verdict::Pass;
     some.results[3].requirements.clear();
-    let of_variants = of_failures(&some, "x");
+    let of_variants = of_failures(&some, "x").entries;
     assert!(of_variants.len() == 15 && of_variants.iter().all(|one| one.case.starts_with(&format!("{CASE}[octet="))));
-    // A known failure keeps its reason and its link.
-    let known = failing(vec![entry("mpa/*", "MPA-7.1.1-2")]).await;
-    let kept = of_failures(&known, "new");
-    assert_eq!((kept.len(), kept[0].reason.as_str()), (1, "firmware 1.2"));
-    assert_eq!(kept[0].link.as_deref(), Some("https://example.org/7"));
+}
+
+/// The new entries and the baseline of the run together expect all failures, and no entry is stale.
+#[tokio::test]
+async fn a_failure_that_is_already_expected_has_no_new_entry() {
+    let all = of_failures(&failing(vec![entry("mpa/*", "MPA-7.1.1-2")]).await, "new");
+    assert_eq!(all, FailureBaseline { entries: Vec::new(), already_expected: 16 });
+    let known = [3, 4].map(|octet| entry(&format!("{CASE}[octet={octet}]"), "MPA-7.1.1-2")).to_vec();
+    let FailureBaseline { entries, already_expected } = of_failures(&failing(known.clone()).await, "new");
+    assert_eq!((entries.len(), already_expected), (14, 2));
+    assert!(entries.iter().all(|one| one.reason == "new" && known.iter().all(|known| known.case != one.case)));
+    let both = merged(&known, entries);
+    assert_eq!(both.len(), 16);
+    let summary = failing(both).await.summary;
+    assert_eq!((summary.expected.len(), summary.exit_code), (16, ExitCode::AsExpected), "{summary:?}");
+}
+
+/// An entry that the target file already covers is left out, and the order of the others stays.
+#[test]
+fn merged_entries_have_no_duplicates() {
+    let variant = format!("{CASE}[octet=3]");
+    let own = vec![entry(CASE, "MPA-7.1.1-2"), entry("rdmap/*", "")];
+    let more = vec![
+        entry(CASE, "MPA-7.1.1-2"),
+        entry(&variant, "MPA-7.1.1-3"),
+        entry(&variant, "MPA-7.1.1-2: it sent"),
+        entry("rdmap/5.2-read/size-of-request", "x"),
+        entry("mpa/*", "MPA-7.1.1-2"),
+    ];
+    let expected = [&own[..], &[more[1].clone(), more[4].clone()]].concat();
+    assert_eq!(merged(&own, more), expected);
+}
+
+/// A stale entry explains only itself. It must not hide the difference of another entry that names
+/// the same case.
+#[tokio::test]
+async fn a_stale_entry_does_not_hide_the_difference_of_another_entry() {
+    let out = tempfile::tempdir().unwrap();
+    let baseline = vec![entry(CASE, "MPA-9.9"), entry(CASE, "MPA-9.9: it closed")];
+    let filter = Filter::of([format!("{CASE}[octet=3]")]);
+    let target = deviating().with_baseline(baseline);
+    let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    let [stale] = &report.summary.stale[..] else { panic!("{:?}", report.summary) };
+    assert!(stale.starts_with(&format!("{CASE}: an earlier entry already expects")), "{stale}");
+    let [line] = &report.summary.unmatched[..] else { panic!("{:?}", report.summary) };
+    assert!(line.contains(": baseline entry 1 names this case, but its signature "), "{line}");
 }
 
 /// The cases pass, but the run fails because the target violates other requirements.
@@ -108,7 +150,7 @@ async fn the_baseline_of_a_run_expects_what_was_also_observed() {
     };
     let report = run(Vec::new()).await;
     assert_eq!((report.summary.counts.fail, report.summary.exit_code), (0, ExitCode::Unexpected));
-    let entries = of_failures(&report, "ticket 7");
+    let entries = of_failures(&report, "ticket 7").entries;
     assert!(!entries.is_empty() && entries.iter().all(|one| one.outcome == Verdict::Pass), "{entries:?}");
     assert_eq!(run(entries).await.summary.exit_code, ExitCode::AsExpected);
 }

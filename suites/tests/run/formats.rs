@@ -122,6 +122,66 @@ async fn junit_skips_what_the_baseline_expects() {
     );
 }
 
+/// Runs [`CASE`] against an address that refuses connections.
+async fn down(baseline: Vec<BaselineEntry>) -> RunReport {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!("name = \"gone\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
+    let out = tempfile::tempdir().unwrap();
+    let report = key_case(Target::from_toml("t.toml", &text).unwrap().with_baseline(baseline), out.path()).await;
+    assert!(report.summary.target_down.is_some() && report.summary.stale.is_empty(), "{:?}", report.summary);
+    report
+}
+
+/// The headline of a target that is down replaces only results that the baseline does not expect.
+#[tokio::test]
+async fn expected_results_of_a_target_that_is_down_are_marked_as_expected() {
+    let known = format!("{CASE}[octet=0]");
+    let report = down(vec![entry(&known, Verdict::Inconclusive, "")]).await;
+    let found = points(&report::tap(&report).unwrap());
+    assert_eq!(found[0], (false, format!("{known} # TODO known \\# since spring")));
+    assert_eq!(found[1], (false, report.results[1].key.to_string()));
+    assert!(found[2..].iter().all(|(ok, text)| *ok && text.contains(" # SKIP target is down: ")), "{found:?}");
+    let junit = report::junit(&report).unwrap();
+    assert_eq!((junit.matches("<error ").count(), junit.matches("<skipped ").count()), (1, 15));
+    assert!(junit.contains("<skipped message=\"expected inconclusive: known # since spring: "), "{junit}");
+    let markdown = report::markdown(&report).unwrap();
+    assert!(markdown.contains(&format!("| inconclusive (expected) | `{known}` |")), "{markdown}");
+    assert_eq!(markdown.matches("\n| inconclusive").count(), 1, "{markdown}");
+}
+
+/// The baseline expects all results, but the exit code is not 0. So one case shows the headline.
+#[tokio::test]
+async fn a_target_that_is_down_is_marked_if_all_results_are_expected() {
+    let report = down(vec![entry(CASE, Verdict::Inconclusive, "")]).await;
+    assert_eq!((report.summary.expected.len(), report.summary.exit_code), (16, ExitCode::Inconclusive));
+    let tap = report::tap(&report).unwrap();
+    let found = points(&tap);
+    assert_eq!(found[0], (false, report.results[0].key.to_string()));
+    assert!(found[1..].iter().all(|(ok, text)| !ok && text.contains(" # TODO known ")), "{found:?}");
+    assert_eq!(tap.matches("\n# target is down: ").count(), 1, "{tap}");
+    let junit = report::junit(&report).unwrap();
+    assert!(junit.contains("tests=\"16\" failures=\"0\" errors=\"1\""), "{junit}");
+    assert!(junit.contains("type=\"target-down\""), "{junit}");
+    crate::reports::is_valid(&junit);
+}
+
+/// A target that accepts connections is not down. So the headline explains no case that did not run
+/// because the target sends nothing.
+#[tokio::test]
+async fn the_headline_does_not_replace_results_of_a_silent_target() {
+    let mut report = down(Vec::new()).await;
+    let why = "The target accepts connections and sends nothing: 3 cases waited in vain for an answer.";
+    report.results[5].explanation = why.into();
+    let tap = report::tap(&report).unwrap();
+    let found = points(&tap);
+    assert_eq!(found[5], (false, report.results[5].key.to_string()));
+    assert!(tap.contains(&format!("message: \"{why}\"")), "{tap}");
+    assert_eq!(found.iter().filter(|(ok, _)| !ok).count(), 2);
+    assert_eq!(report::junit(&report).unwrap().matches("<error ").count(), 2);
+    let markdown = report::markdown(&report).unwrap();
+    assert!(markdown.contains(&format!("| `{}` |  | {why} |", report.results[5].key)), "{markdown}");
+}
+
 /// Returns the path of a file of a result in the folder of the run.
 fn attachment(value: &Value) -> &str {
     assert_eq!(value["artifactLocation"]["uriBaseId"], "RUN");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sqlx::{AnyConnection, Connection, Executor};
-use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, Verdict};
+use weft_suites::model::{CaseKey, Event, ExitCode, RunReport, RunStatus, Summary, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Latest, Store, VerdictChange};
 use weft_suites::targets::Target;
@@ -126,6 +126,35 @@ async fn replaces(lab: &Lab) {
     assert_eq!((sum(&latest), latest.score.must.met), ((4, 0, ExitCode::AsExpected), 1));
     let report = lab.store.latest_outcomes("builtin").await.unwrap().unwrap();
     assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (full.run.id, 4, latest.record.summary));
+}
+
+#[tokio::test]
+async fn a_rerun_that_reaches_the_target_removes_its_headline() {
+    let lab = Lab::new().await;
+    let mut down = lab.play(Target::builtin(), "false", Filter::everything()).await;
+    down.run.id = "19700101T000001.000Z-0000".into();
+    // Variant 1 had connections, and variant 2 had none.
+    down.results[0].verdict = Verdict::Inconclusive;
+    down.results[1].verdict = Verdict::Inconclusive;
+    down.results[1].steps.clear();
+    let headline = "target is down: 192.0.2.7:7174 refused the connection".to_owned();
+    down.summary = Summary::of(RunStatus::Done, 4, &down.results, 0);
+    down.summary.target_down = Some(headline.clone());
+    let keys: Vec<CaseKey> = down.results.iter().map(|result| result.key.clone()).collect();
+    assert_eq!(keys, [key(1), key(2), key(3), key(4)]);
+    lab.store.begin(&down.run, &down.cases, &keys).await.unwrap();
+    for result in &down.results {
+        lab.store.finish_case(&down.run.id, result).await.unwrap();
+    }
+    lab.store.finish(&down.run.id, &down.summary).await.unwrap();
+    let target_down = async || lab.latest().await.record.summary.unwrap().target_down;
+    assert_eq!(target_down().await.as_ref(), Some(&headline));
+    // Variant 2 still shows that the target is down.
+    lab.play(Target::builtin(), "false", Filter::everything().rerun(&down.run.id, [key(3)])).await;
+    assert_eq!(target_down().await.as_ref(), Some(&headline));
+    lab.play(Target::builtin(), "false", Filter::everything().rerun(&down.run.id, [key(2)])).await;
+    assert_eq!(target_down().await, None);
+    assert_eq!(sum(&lab.latest().await), (3, 0, ExitCode::Inconclusive));
 }
 
 #[tokio::test]

@@ -2,12 +2,17 @@
 //! explains the verdict. It does so over the virtual link (in one process, with a virtual clock)
 //! and over TCP.
 
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
-use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Event, ExitCode, MarkKind, RunReport, Step, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
+use weft_suites::{Filter, RunOptions};
 
 fn verdicts(report: &RunReport) -> Vec<(String, Verdict)> {
     report.results.iter().map(|result| (result.key.to_string(), result.verdict)).collect()
@@ -193,6 +198,73 @@ async fn a_target_that_goes_away_is_tried_again() {
     let headline = report.summary.target_down.unwrap();
     let begin = format!("target is down: {address} refused the connection after {CASE}[octet=");
     assert!(headline.starts_with(&begin), "{headline}");
+}
+
+/// A server that closes each connection immediately.
+struct ClosingServer {
+    address: SocketAddr,
+    ends: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl ClosingServer {
+    fn start(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let ends = Arc::new(AtomicBool::new(false));
+        let is_over = ends.clone();
+        let thread = std::thread::spawn(move || {
+            while !is_over.load(Relaxed) {
+                drop(listener.accept().unwrap());
+            }
+        });
+        ClosingServer { address, ends, thread }
+    }
+
+    /// Returns when the address refuses connections.
+    fn stop(self) {
+        self.ends.store(true, Relaxed);
+        // The thread waits for a connection. If it has just ended, the connection is refused.
+        let _ = TcpStream::connect(self.address);
+        self.thread.join().unwrap();
+    }
+}
+
+/// The target refuses connections only while the last case runs. So it is not down.
+#[tokio::test]
+async fn a_target_that_is_back_at_the_end_is_not_down() {
+    let server = ClosingServer::start(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let address = server.address;
+    let server = Arc::new(Mutex::new(Some(server)));
+    let [first, last] = ["0", "1"].map(|octet| format!("{CASE}[octet={octet}]"));
+    let (server_of_run, last_of_run) = (server.clone(), last.clone());
+    let sink = move |event: &Event| match event {
+        Event::CaseStarted { key, .. } if key.to_string() == last_of_run => {
+            let stopped = server_of_run.lock().unwrap().take();
+            stopped.unwrap().stop();
+        }
+        Event::CaseFinished { result } if result.key.to_string() == last_of_run => {
+            *server_of_run.lock().unwrap() = Some(ClosingServer::start(address));
+        }
+        _ => {}
+    };
+    let text = format!("name = \"mortal\"\nkind = \"tcp\"\naddress = \"{address}\"\n");
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions {
+        target: Target::from_toml("t.toml", &text).unwrap(),
+        suites: Suites::embedded().unwrap(),
+        filter: Filter::of([first, last]),
+        out: out.path().to_owned(),
+        seed: Some(7),
+        cancel: None,
+    };
+    let report = weft_suites::run(options, Arc::new(sink)).await.unwrap();
+    server.lock().unwrap().take().unwrap().stop();
+    let [reached, refused] = &report.results[..] else { panic!("{report:?}") };
+    assert!(reached.steps.iter().any(|step| step.connection > 0), "{reached:?}");
+    assert!(refused.explanation.contains("not reached"), "{}", refused.explanation);
+    assert_eq!(report.summary.target_down, None);
+    assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
 }
 
 #[tokio::test]

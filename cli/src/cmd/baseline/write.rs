@@ -1,11 +1,12 @@
-//! `weft baseline write`: writes a baseline that expects the failures of a run.
+//! `weft baseline write`: writes a baseline that expects the failures of a run. Failures that the
+//! baseline of the run already expected are only counted.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_core::text::visible_in_line;
 use weft_dissector::output::text::counted;
-use weft_suites::baseline::{of_failures, to_toml};
+use weft_suites::baseline::{FailureBaseline, of_failures, to_toml};
 
 use crate::exit::{note, print_line, reject, write_file};
 use crate::results::load_report;
@@ -15,13 +16,15 @@ use crate::runtime;
 #[derive(clap::Args)]
 #[command(after_help = "Each entry has the case, its verdict, the signature of the failure and a reason. If every\n\
     variant of a case ran, and all failed in the same way, the entry names the case. Otherwise each\n\
-    variant has its own entry. If the baseline of the run already expected a failure, the entry keeps its reason.\n\
+    variant has its own entry. A failure that the baseline of the run already expected gets no entry,\n\
+    so you can append the new entries to that baseline.\n\
     You can replace entries by one entry for several cases: mpa/7.1.1-key/* for all cases of a\n\
     script, mpa/7.1/* for a section, or requirement:MPA-7.1.1-2 for all cases that judge a\n\
     requirement.\n\n\
     Examples:\n  \
     weft baseline write nic                                print the entries\n  \
-    weft baseline write nic -o known.toml                  write a file for `weft test --baseline`")]
+    weft baseline write nic -o known.toml                  write a file for `weft test --baseline`\n  \
+    weft baseline write nic >> known.toml                  append the new entries to this file")]
 pub(crate) struct Arguments {
     /// Use this run: its folder, its report.json, or its id in the store
     #[arg(value_name = "RUN", default_value = "weft-report")]
@@ -29,7 +32,7 @@ pub(crate) struct Arguments {
     /// Write the baseline to this file, which must not exist, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Use this reason in each new entry (default: the id of the run)
+    /// Use this reason in each entry (default: the id of the run)
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     /// Look up run ids in this store: a folder with results.sqlite, or a URL
@@ -50,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(reason) => reason.clone(),
         None => format!("fails since run {}", report.run.id),
     };
-    let entries = of_failures(&report, &reason);
+    let FailureBaseline { entries, already_expected } = of_failures(&report, &reason);
     let head = format!("# Known failures of {}, from run {}", report.run.target.name, report.run.id);
     let text = format!("{}\n\n{}", visible_in_line(&head), to_toml(&entries));
     match &arguments.output {
@@ -62,6 +65,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         count => format!("{count} entries"),
     };
     let failures = counted(report.summary.counts.fail, "failure");
-    note(&format!("{count} for a run with {failures}"));
+    let known = match already_expected {
+        0 => String::new(),
+        count => format!("; its baseline already expected {}", counted(count, "result")),
+    };
+    note(&format!("{count} for a run with {failures}{known}"));
     Ok(ExitCode::SUCCESS)
 }
