@@ -249,6 +249,8 @@ mod tests {
             identity: std::collections::BTreeMap::new(),
             device: std::collections::BTreeMap::new(),
             probed: None,
+            probed_facts: None,
+            lost_capabilities: Vec::new(),
         };
         RunInfo {
             id: id.into(),

@@ -138,7 +138,7 @@ impl RecoveredData {
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
             let Comparison { expected, stale, unmatched } = baseline::judge(baseline, &ordered, status, suites);
             let summary = Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale);
-            Summary { unmatched, ..summary }
+            Summary { unmatched, ..summary }.with_lost_capabilities(&run.target.lost_capabilities)
         });
         RunReport { run, cases, results: ordered, summary }
     }

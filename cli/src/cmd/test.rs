@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
-use weft_suites::model::{Event, EventSink, Fanout, RunReport, Tier, parse_label};
+use weft_suites::model::{Event, EventSink, Fanout, RunReport, TargetInfo, Tier, parse_label};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
 use weft_suites::targets::{MarkerDirections, Target};
@@ -213,6 +213,41 @@ impl Arguments {
         open_store(self.store.as_deref(), &self.out).await
     }
 
+    /// Returns the target with its capabilities. If its file lacks them, a new run probes the
+    /// target. With `--resume` or `--rerun`, the run uses what the probes of the earlier run found
+    /// out.
+    async fn complete(&self, target: Target) -> anyhow::Result<Target> {
+        if !target.lacks_capabilities() {
+            return Ok(target);
+        }
+        let sink = Arc::new(|_: &Event| {});
+        Ok(match self.earlier_target(target.name()).await? {
+            Some(earlier) => target.complete_like(&earlier, sink).await,
+            None => target.complete(sink).await,
+        })
+    }
+
+    /// Returns the target of the run that `--resume` continues or `--rerun` repeats. If all runs
+    /// are finished, `--resume` writes the reports of the newest run. `target` is the name in the
+    /// target file.
+    async fn earlier_target(&self, target: &str) -> anyhow::Result<Option<TargetInfo>> {
+        let is_new = !self.resume && self.rerun.is_none();
+        // If there is no store, the run reports this later.
+        if is_new || self.store.is_none() && !self.out.join(store::FILE_NAME).is_file() {
+            return Ok(None);
+        }
+        let suffix = self.markers.map_or("", |markers| MarkerDirections::from(markers).suffix());
+        let name = format!("{target}{suffix}");
+        let store = self.open_store().await?;
+        let unfinished = if self.resume { store.unfinished(&name).await? } else { None };
+        let record = match unfinished {
+            Some(run) => store.record(&run).await?,
+            None => store.latest(&name).await?.map(|latest| latest.record),
+        };
+        store.close().await;
+        Ok(record.map(|record| record.info.target))
+    }
+
     /// Returns the cases to run, and the seed if it is not the default.
     ///
     /// The seed selects the variants of a case. All parts of `--shard` need the same seed, because
@@ -253,7 +288,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     select::each_selects(&suites, &arguments.select, arguments.tier)?;
     let target = match arguments.former.history {
         Some(_) => target,
-        None => runtime::block_on(async { Ok(target.complete(Arc::new(|_: &Event| {})).await) })?,
+        None => runtime::block_on(arguments.complete(target))?,
     };
     let target = match &arguments.capture {
         None => target,

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::target_check::server;
+use crate::test_resume::suites;
 
 /// Runs weft in a folder. Returns the exit code, the standard output and the standard error.
 fn weft(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
@@ -114,4 +116,52 @@ fn a_run_probes_what_its_target_file_lacks() {
     let (code, text, target) = run("capabilities = [\"crc\", \"revision-1\"]\n");
     assert!(code == 2 && !text.contains("probed"), "{text}");
     assert_eq!(target["probed"], serde_json::Value::Null);
+}
+
+/// The run is killed, and the target is down when the run resumes. New probes would find out
+/// nothing, so the description of the target would have changed.
+#[test]
+fn a_resumed_run_has_the_probes_of_its_first_part() {
+    let (folder, responder) = (tempfile::tempdir().unwrap(), server(&["serve"]));
+    let target = format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"{}\"\n", responder.address);
+    fs::write(folder.path().join("nic.toml"), target).unwrap();
+    let scripts = folder.path().join("suites");
+    suites(&scripts, "if p.n == 3 then t:pause(3600) end");
+    let run = ["test", "nic.toml", "--suites", "suites", "--out", "out", "--markers", "from-target"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.env_remove("WEFT_STORE").args(run).current_dir(folder.path()).stdout(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let finished = lines.filter(|line| line.trim_start().starts_with("pass")).take(2).count();
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(finished, 2);
+    drop(responder);
+
+    suites(&scripts, "");
+    let (code, text, error) = weft(folder.path(), &[&run[..], &["--resume"]].concat());
+    assert_eq!(code, 3, "{text}{error}");
+    let probed = "`capabilities`: crc, markers, revision-1, revision-2; service echo\n";
+    assert!(text.contains(probed) && text.contains("4 cases: 2 inconclusive, 2 pass; done"), "{text}{error}");
+}
+
+/// If the probes no longer find a capability, the cases that need it do not run. This must not look
+/// like a success.
+#[test]
+fn a_run_fails_if_the_target_lost_a_capability() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |serve: &[&str]| {
+        let responder = server(serve);
+        let target = format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"{}\"\n", responder.address);
+        fs::write(folder.path().join("nic.toml"), target).unwrap();
+        let (code, text, error) = weft(folder.path(), &["test", "nic.toml", "P2P-10-9", "--out", "out"]);
+        (code, text + &error)
+    };
+    let (code, text) = run(&["serve"]);
+    assert!(code == 0 && !text.contains("lost the capability"), "{text}");
+    let (code, text) = run(&["serve", "--deviate", "mpa.refuses-markers"]);
+    assert_eq!(code, 1, "{text}");
+    let lost = "the target lost the capability markers";
+    assert!(text.contains(&format!("\nwarning: {lost} since an earlier run")), "{text}");
+    assert!(text.contains(&format!("\nexit code 1: {lost}\n")), "{text}");
 }

@@ -18,6 +18,7 @@ mod monitor_finding;
 mod octets;
 mod old_ids;
 mod old_phrases;
+mod probed;
 mod program_end;
 mod reasons;
 mod report;
@@ -43,8 +44,9 @@ pub(crate) use label::{label_fault, labels_text};
 pub use monitor_finding::MonitorFinding;
 pub use octets::{Mark, MarkKind, Octets};
 pub(crate) use old_ids::current_word;
+pub use probed::{ProbedFacts, ProbedSdp};
 pub use program_end::ProgramEnd;
-pub(crate) use reasons::also_observed;
+pub(crate) use reasons::{also_observed, lost_text};
 pub use report::RunReport;
 pub(crate) use result::{EVIDENCE_LACKS, SENDS_NOTHING};
 pub use result::{

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weft_core::RequirementId;
 
-use super::{CaseResult, ExitCode, RunStatus, Summary, Verdict};
+use super::{Capability, CaseResult, ExitCode, RunStatus, Summary, Verdict};
 
 /// Maximum number of requirements that a reason names.
 const MAX_NAMED: usize = 5;
@@ -59,6 +59,17 @@ pub(super) fn reasons(summary: &Summary, results: &[&CaseResult]) -> Vec<String>
         reasons.push("nothing was run".to_owned());
     }
     reasons
+}
+
+/// Returns what happened to a target that lost these capabilities, for example `lost the capability
+/// markers`. `None` without capabilities.
+pub(crate) fn lost_text(lost: &[Capability]) -> Option<String> {
+    let names: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("lost the capability {one}")),
+        several => Some(format!("lost the capabilities {}", several.join(", "))),
+    }
 }
 
 fn cases(count: u64) -> String {

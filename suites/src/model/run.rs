@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Capability, Labels, Role};
+use super::{Capability, Labels, ProbedFacts, Role};
 
 /// The facts of a run that are known when it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,14 @@ pub struct TargetInfo {
     /// if the target file has no `capabilities`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<String>,
+    /// The same facts, for a run that resumes or repeats this run. `None` if the target was not
+    /// probed, or if the probes found out nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed_facts: Option<ProbedFacts>,
+    /// The capabilities that the target lost: probes of an earlier run found them, and the probes
+    /// of this run did not. A service on the target counts as a capability.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_capabilities: Vec<Capability>,
 }
 
 impl TargetInfo {
@@ -80,9 +88,23 @@ impl TargetInfo {
     }
 
     /// Returns whether both targets have the same description. The path of the target file, the
-    /// facts that the agent reported, and the text about probes are not part of the description.
+    /// facts that the agent reported, the results of probes, and the order of the capabilities are
+    /// not part of the description.
     pub(crate) fn has_same_description(&self, other: &TargetInfo) -> bool {
-        let TargetInfo { file, device, probed, .. } = other.clone();
-        TargetInfo { file, device, probed, ..self.clone() } == *other
+        self.description() == other.description()
+    }
+
+    fn description(&self) -> TargetInfo {
+        let mut capabilities = self.capabilities.clone();
+        capabilities.sort_unstable();
+        TargetInfo {
+            file: None,
+            capabilities,
+            device: BTreeMap::new(),
+            probed: None,
+            probed_facts: None,
+            lost_capabilities: Vec::new(),
+            ..self.clone()
+        }
     }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, CaseResult, RunStatus, Score, Verdict};
+use super::{Capability, CaseKey, CaseResult, RunStatus, Score, Verdict};
 
 /// Counts, and the exit code that follows from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,10 @@ pub struct Summary {
     /// text. These differences change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
+    /// The capabilities that the target lost since an earlier run. The run then fails, because the
+    /// cases that need these capabilities did not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_capabilities: Vec<Capability>,
     /// The values of parameters at which the target begins to fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boundaries: Vec<Boundary>,
@@ -95,8 +99,8 @@ pub struct ExpectedResult {
     /// A link to more information.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// The field `case` of the baseline's entry, if the entry is about a folder or section of cases,
-    /// or about a requirement.
+    /// The field `case` of the baseline's entry, if the entry is about a folder or section of
+    /// cases, or about a requirement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
 }
@@ -273,6 +277,7 @@ impl Summary {
             stale,
             unmatched: Vec::new(),
             declared_otherwise: Vec::new(),
+            lost_capabilities: Vec::new(),
             boundaries: Vec::new(),
             not_stored: None,
             exit_code,
@@ -302,6 +307,7 @@ impl Summary {
             mut stale,
             mut unmatched,
             declared_otherwise,
+            lost_capabilities,
             boundaries,
             duration_us,
             ..
@@ -327,7 +333,22 @@ impl Summary {
         let boundaries =
             boundaries.into_iter().filter(|boundary| !is_new(&boundary.key)).chain(rerun.boundaries.clone());
         let summary = Summary { unmatched, declared_otherwise, boundaries: boundaries.collect(), ..summary };
-        summary.with_target_down(target_down.filter(|_| is_down))
+        // The cases that need a lost capability did not run again.
+        summary.with_lost_capabilities(&lost_capabilities).with_target_down(target_down.filter(|_| is_down))
+    }
+
+    /// Returns the summary of a run whose target lost these capabilities since an earlier run. Such
+    /// a run fails. If the target is down, the reason follows the headline.
+    #[must_use]
+    pub fn with_lost_capabilities(mut self, lost: &[Capability]) -> Self {
+        let Some(text) = super::lost_text(lost) else { return self };
+        if self.exit_code != ExitCode::HarnessError {
+            self.exit_code = ExitCode::Unexpected;
+        }
+        let place = usize::from(self.target_down.is_some()).min(self.reasons.len());
+        self.reasons.insert(place, format!("the target {text}"));
+        self.lost_capabilities = lost.to_vec();
+        self
     }
 
     /// Returns the summary of a run whose target is down. The headline is the first reason for the
@@ -388,6 +409,23 @@ mod tests {
         assert_eq!(summary.target_down.as_deref(), Some(down));
         let up = Summary::of(RunStatus::Done, 0, [], 0);
         assert_eq!(up.clone().with_target_down(None), up);
+    }
+
+    #[test]
+    fn a_lost_capability_fails_a_run_and_the_results_of_its_reruns() {
+        let lost = [Capability::Markers, Capability::Revision2];
+        let summary = Summary::of(RunStatus::Done, 0, [], 0);
+        assert_eq!(summary.clone().with_lost_capabilities(&[]), summary);
+        let reason = "the target lost the capabilities markers, revision-2";
+        let failed = summary.clone().with_lost_capabilities(&lost);
+        assert_eq!((failed.exit_code, failed.reasons[0].as_str()), (ExitCode::Unexpected, reason));
+        let merged = failed.clone().with_rerun(&summary, &[], |_| true);
+        assert_eq!((merged.exit_code, &merged.lost_capabilities[..]), (ExitCode::Unexpected, &lost[..]));
+        let down = failed.with_target_down(Some("target is down".to_owned()));
+        assert_eq!((down.exit_code, down.reasons[1].as_str()), (ExitCode::Unexpected, reason));
+        let broken = summary.not_stored("the disk is full".to_owned()).with_lost_capabilities(&lost[..1]);
+        assert_eq!(broken.exit_code, ExitCode::HarnessError);
+        assert_eq!(broken.reasons[0], "the target lost the capability markers");
     }
 
     #[test]

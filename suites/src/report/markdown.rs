@@ -6,7 +6,7 @@ use super::ReportError;
 use super::evidence::Sources;
 use super::sections::sections;
 use crate::clock;
-use crate::model::{CaseResult, RunReport, Verdict, labels_text};
+use crate::model::{CaseResult, RunReport, Verdict, labels_text, lost_text};
 use crate::stage::DIED;
 
 /// Maximum number of results that are listed.
@@ -21,6 +21,9 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));
     if let Some(headline) = &summary.target_down {
         text.push_str(&format!("**{}**\n\n", escaped(headline)));
+    }
+    if let Some(lost) = lost_text(&summary.lost_capabilities) {
+        text.push_str(&format!("**The target {} since an earlier run.**\n\n", escaped(&lost)));
     }
     let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
     let counts: Vec<String> = counts.map(|verdict| format!("**{}** {verdict}", summary.counts.of(verdict))).collect();

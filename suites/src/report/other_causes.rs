@@ -1,6 +1,6 @@
 //! Causes that make a run fail although no case fails. A rule is violated in cases about another
-//! rule, an entry of the baseline is stale, or the target is down and the baseline expects all
-//! results that did not reach it.
+//! rule, an entry of the baseline is stale, the target lost a capability, or the target is down and
+//! the baseline expects all results that did not reach it.
 //!
 //! The reports for CI systems list such causes outside the cases. But most CI systems read only
 //! tests, not totals or elements of a suite. If no case failed, they would consider the run a
@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{CaseResult, RunReport, Verdict, also_observed};
+use crate::model::{CaseResult, RunReport, Verdict, also_observed, skip};
 use crate::report::cases;
 
 /// Class of the cause that the target is down. The reports for CI systems already show its headline
@@ -53,7 +53,15 @@ pub(super) fn other_causes(report: &RunReport) -> Vec<OtherCause> {
         let shown_by = index_of(&CaseResult::is_unreached).or_else(|| index_of(&|_| true));
         OtherCause { class: TARGET_DOWN, line: headline.clone(), text: format!("{headline}\n"), shown_by }
     });
-    violated.chain(stale).chain(down).collect()
+    let lost = report.summary.lost_capabilities.iter().map(|capability| {
+        let why = skip::of_capability(*capability, "");
+        let shown_by = index_of(&|result| result.verdict == Verdict::NotApplicable && result.explanation == why);
+        let shown_by =
+            shown_by.or_else(|| index_of(&|result| result.verdict == Verdict::Pass)).or_else(|| index_of(&|_| true));
+        let line = format!("the target lost the capability {capability} since an earlier run");
+        OtherCause { class: "lost-capability", text: format!("{line}\n"), line, shown_by }
+    });
+    violated.chain(stale).chain(lost).chain(down).collect()
 }
 
 /// Returns the causes to mark, by index of the result. Empty if a case of the run counts as a

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::cases;
 use super::causes::{Cause, explained, failures};
 use crate::model::skip::{Remedy, remedy};
-use crate::model::{CaseResult, ExitCode, RunStatus, Score, Strength, Summary, Tally, Verdict};
+use crate::model::{CaseResult, ExitCode, RunStatus, Score, Strength, Summary, Tally, Verdict, lost_text};
 
 /// The overview of a run.
 pub struct Overview {
@@ -125,7 +125,7 @@ fn class(summary: &Summary) -> &'static str {
 }
 
 /// Returns the verdict of the run in one sentence. If the target is down, the headline about it is
-/// first.
+/// first. If the target lost capabilities, a sentence about them follows.
 fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
     let counted = cases(summary.counts.total().saturating_sub(left_out));
     let failed: usize = failures.iter().filter(|cause| !cause.also_observed).map(|cause| cause.results).sum();
@@ -150,6 +150,7 @@ fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
         ExitCode::Inconclusive => {
             format!("No case fails, but there is no decision in {} of {counted}.", summary.counts.inconclusive)
         }
+        ExitCode::Unexpected if summary.counts.run() == 0 => "Nothing was run.".to_owned(),
         ExitCode::NothingRun => "Nothing was run.".to_owned(),
         ExitCode::AsExpected | ExitCode::Unexpected => {
             format!("The target passes {} of {counted}.", summary.counts.pass)
@@ -160,7 +161,8 @@ fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
         status => format!(" The run is incomplete ({status}): {} were planned.", cases(summary.planned)),
     };
     let headline = summary.target_down.as_ref().map(|headline| format!("{headline}. ")).unwrap_or_default();
-    format!("{headline}{verdict}{known}{status}")
+    let lost = lost_text(&summary.lost_capabilities).map(|text| format!("The target {text}. ")).unwrap_or_default();
+    format!("{headline}{lost}{verdict}{known}{status}")
 }
 
 /// Returns sentences about skipped cases.
@@ -197,6 +199,15 @@ fn bar(strength: Strength, tally: Tally) -> Bar {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Capability;
+
+    #[test]
+    fn the_line_names_lost_capabilities_first() {
+        let summary = Summary::of(RunStatus::Done, 0, [], 0).with_lost_capabilities(&[Capability::Markers]);
+        let overview = Overview::of(&summary, "echo", std::iter::empty());
+        let line = "The target lost the capability markers. Nothing was run.";
+        assert_eq!((overview.class, overview.line.as_str()), ("fail", line));
+    }
 
     #[test]
     fn a_bar_is_proportional_and_shows_each_part() {

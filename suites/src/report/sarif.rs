@@ -3,8 +3,8 @@
 //!
 //! Inconclusive cases and errors of the tester are results of kind `open`, so that they do not look
 //! like a pass. Results that the baseline expects are suppressed with the reason. A stale entry of
-//! the baseline makes a run fail, so it is a result, too. It has a separate rule. Locations are
-//! lines of the suites.
+//! the baseline and a lost capability make a run fail, so they are results, too. Each of the two
+//! has a separate rule. Locations are lines of the suites.
 
 use serde_json::{Value, json};
 use weft_core::requirement::Severity;
@@ -24,15 +24,22 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let results = report.results.iter().flat_map(|result| {
         named(result).into_iter().map(|requirement| one(report, result, requirement, &rules)).collect::<Vec<_>>()
     });
-    let stale = report.summary.stale.iter().map(|entry| stale(report, entry, rules.len()));
-    let results: Vec<Value> = results.chain(stale).collect();
+    let mut results: Vec<Value> = results.collect();
     let mut rules: Vec<Value> = rules.iter().map(rule).collect();
-    if !report.summary.stale.is_empty() {
-        rules.push(json!({
-            "id": STALE,
-            "shortDescription": { "text": "Each entry of the target's baseline still matches a result" },
-            "defaultConfiguration": { "level": "error" },
-        }));
+    let lost = report.summary.lost_capabilities.iter();
+    let lost = lost.map(|capability| format!("the target lost the capability {capability} since an earlier run"));
+    for (id, about, entries) in [
+        (STALE, "Each entry of the target's baseline still matches a result", report.summary.stale.clone()),
+        (LOST, "The target has each capability that it had in an earlier run", lost.collect()),
+    ] {
+        results.extend(entries.iter().map(|entry| beside_the_cases(report, id, entry, rules.len())));
+        if !entries.is_empty() {
+            rules.push(json!({
+                "id": id,
+                "shortDescription": { "text": about },
+                "defaultConfiguration": { "level": "error" },
+            }));
+        }
     }
     let document = json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
@@ -63,20 +70,21 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     Ok(text)
 }
 
-/// Id of the rule for stale baseline entries. In the list of rules, it comes after the rules of the
-/// requirements.
+/// Ids of the rules for stale baseline entries and for lost capabilities. In the list of rules,
+/// they come after the rules of the requirements.
 const STALE: &str = "stale-baseline";
+const LOST: &str = "lost-capability";
 
-/// Returns the result for a stale entry of the baseline.
-fn stale(report: &RunReport, entry: &str, rule: usize) -> Value {
+/// Returns the result for a problem that is not in a case. `rule` is the index of the rule `id`.
+fn beside_the_cases(report: &RunReport, id: &str, entry: &str, rule: usize) -> Value {
     json!({
-        "ruleId": STALE,
+        "ruleId": id,
         "ruleIndex": rule,
         "kind": "fail",
         "level": "error",
         "message": { "text": entry },
         "locations": [],
-        "partialFingerprints": { "weft/v1": format!("{}/{STALE}/{entry}", report.run.target.name) },
+        "partialFingerprints": { "weft/v1": format!("{}/{id}/{entry}", report.run.target.name) },
     })
 }
 

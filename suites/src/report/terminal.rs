@@ -18,7 +18,7 @@ use super::command::command;
 use super::{cases, evidence};
 use crate::clock;
 use crate::model::{
-    CaseResult, Event, EventSink, RequirementVerdict, RunInfo, Summary, Verdict, also_observed, labels_text,
+    CaseResult, Event, EventSink, RequirementVerdict, RunInfo, Summary, Verdict, also_observed, labels_text, lost_text,
 };
 use crate::stage::DIED;
 
@@ -326,6 +326,12 @@ fn opening(run: &RunInfo, planned: usize) -> String {
     text.push_str(&format!(", seed {}\n", run.seed));
     if let Some(probed) = &target.probed {
         text.push_str(&format!("probed, because the target file has no `capabilities`: {probed}\n"));
+    }
+    if let Some(lost) = lost_text(&target.lost_capabilities) {
+        text.push_str(&format!(
+            "warning: the target {lost} since an earlier run, so the run fails; to accept this, add `capabilities` to \
+             the target file\n"
+        ));
     }
     match labels_text(&run.labels) {
         labels if labels.is_empty() => {}

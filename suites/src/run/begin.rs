@@ -3,9 +3,10 @@
 use super::recorder::RetryPolicy;
 use super::{Filter, Plan, RunError, seed};
 use crate::clock;
-use crate::model::{CaseKey, CaseResult, Labels, RunInfo, TargetInfo};
+use crate::model::{Capability, CaseKey, CaseResult, Labels, RunInfo, TargetInfo};
 use crate::script::Suites;
 use crate::store::Store;
+use crate::targets::Target;
 
 /// A run that has begun, and is in the store.
 pub(super) struct StartedRun {
@@ -15,6 +16,28 @@ pub(super) struct StartedRun {
     pub(super) results: Vec<Option<CaseResult>>,
     /// Time that a resumed run took before it was stopped, in microseconds. 0 for a new run.
     pub(super) spent_us: u64,
+}
+
+/// Returns the capabilities that the target of a new run lost since the newest run that probed it.
+/// A run with the facts of an earlier run has what the target lost at that time.
+pub(super) async fn lost_capabilities(
+    store: &Store,
+    target: &Target,
+    retry_policy: &mut RetryPolicy,
+) -> Result<Vec<Capability>, RunError> {
+    if let Some(lost) = &target.options.lost_capabilities {
+        return Ok(lost.clone());
+    }
+    if target.options.probed_facts.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut retries = retry_policy.retries();
+    loop {
+        match store.last_probed(target.name()).await {
+            Ok(earlier) => return Ok(earlier.map(|earlier| target.lost_since(&earlier)).unwrap_or_default()),
+            Err(error) => retries.wait_after(error).await?,
+        }
+    }
 }
 
 /// Begins a new run.

@@ -135,6 +135,8 @@ pub async fn run_with(
     let started_run = match schedule.resume {
         true => begin::resume(&store, &target_info, &suites).await?,
         false => {
+            let lost_capabilities = begin::lost_capabilities(&store, &target, &mut retry_policy).await?;
+            let target_info = TargetInfo { lost_capabilities, ..target_info };
             let labels = &target.options.labels;
             begin::start_new(&store, target_info, &suites, &filter, seed, labels, &mut retry_policy).await?
         }
@@ -241,6 +243,7 @@ pub async fn run_with(
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
     let summary = Summary { unmatched, declared_otherwise, boundaries, ..summary };
+    let summary = summary.with_lost_capabilities(&run.target.lost_capabilities);
     let summary = summary.with_target_down(context.reach.headline());
     let summary = match recorder.finish(planned, &summary).await {
         Some(why) => summary.not_stored(why),

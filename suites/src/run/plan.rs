@@ -64,7 +64,8 @@ impl Filter {
     }
 
     /// Returns the id of the run whose cases are run again.
-    pub(super) fn rerun_of(&self) -> Option<&str> {
+    #[must_use]
+    pub fn rerun_of(&self) -> Option<&str> {
         self.rerun_of.as_deref()
     }
 

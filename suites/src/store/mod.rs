@@ -10,6 +10,7 @@ mod changes;
 mod latest;
 mod lists;
 mod migrations;
+mod probed;
 mod read;
 mod remove;
 mod scores;

@@ -227,6 +227,7 @@ impl Store {
                     spent_us => spent_us,
                 };
                 Summary::of(record.status, record.planned, &results, duration_us)
+                    .with_lost_capabilities(&record.info.target.lost_capabilities)
             }
         };
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
@@ -263,7 +264,10 @@ impl Store {
             }
             results.push(result);
         }
-        let summary = record.summary.unwrap_or_else(|| Summary::of(record.status, record.planned, &results, 0));
+        let summary = record.summary.unwrap_or_else(|| {
+            Summary::of(record.status, record.planned, &results, 0)
+                .with_lost_capabilities(&record.info.target.lost_capabilities)
+        });
         Ok(Some((RunReport { run: record.info, cases: Vec::new(), results, summary }, unreached)))
     }
 

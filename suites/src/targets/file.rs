@@ -195,7 +195,8 @@ pub(super) fn read_text(path: &Path, max: u64) -> Result<String, TargetError> {
     String::from_utf8(octets).map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))
 }
 
-fn hexadecimal(text: &str) -> Option<Vec<u8>> {
+/// Converts hexadecimal digits to bytes. Ignores white space between digits.
+pub(super) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> =
         text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
     let octets = digits.chunks(2).map(|pair| match pair {

@@ -18,6 +18,18 @@ pub enum MarkerDirections {
     Both,
 }
 
+impl MarkerDirections {
+    /// Returns the suffix of the target's name in a run with markers in these directions.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            MarkerDirections::FromTarget => "+markers-from-target",
+            MarkerDirections::ToTarget => "+markers-to-target",
+            MarkerDirections::Both => "+markers",
+        }
+    }
+}
+
 impl Target {
     /// Returns the same target for a run with markers. The name of the target has a suffix, so that
     /// the results do not replace the results without markers.
@@ -26,11 +38,7 @@ impl Target {
     /// The target does not declare a capability that one of the directions needs.
     pub fn with_markers(mut self, directions: MarkerDirections) -> Result<Self, TargetError> {
         self.use_markers(directions)?;
-        self.description.name += match directions {
-            MarkerDirections::FromTarget => "+markers-from-target",
-            MarkerDirections::ToTarget => "+markers-to-target",
-            MarkerDirections::Both => "+markers",
-        };
+        self.description.name += directions.suffix();
         Ok(self)
     }
 

@@ -321,6 +321,8 @@ impl Target {
             identity: self.description.identity.clone(),
             device: Default::default(),
             probed: self.options.probed.clone(),
+            probed_facts: self.options.probed_facts.clone(),
+            lost_capabilities: self.options.lost_capabilities.clone().unwrap_or_default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::LimitsTable;
-use crate::model::{CaseLimits, Labels, Tier};
+use crate::model::{Capability, CaseLimits, Labels, ProbedFacts, Tier};
 
 /// How a run uses a target.
 #[derive(Debug, Clone)]
@@ -29,6 +29,11 @@ pub(crate) struct TargetOptions {
     pub(crate) unstated: UnstatedFields,
     /// The facts that probes found out before the run, as text.
     pub(crate) probed: Option<String>,
+    /// The same facts, as a run stores them.
+    pub(crate) probed_facts: Option<ProbedFacts>,
+    /// The capabilities that the target lost, if the facts are those of an earlier run. `None` if
+    /// the run has to find out what the target lost.
+    pub(crate) lost_capabilities: Option<Vec<Capability>>,
     /// The labels of the run.
     pub(crate) labels: Labels,
 }
@@ -56,6 +61,8 @@ impl Default for TargetOptions {
             own_limits: LimitsTable::default(),
             unstated: UnstatedFields::default(),
             probed: None,
+            probed_facts: None,
+            lost_capabilities: None,
             labels: Labels::new(),
         }
     }

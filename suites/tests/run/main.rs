@@ -21,6 +21,7 @@ mod latest;
 mod markers;
 mod open_codes;
 mod postgres;
+mod probed;
 mod programs;
 mod relay;
 mod reports;

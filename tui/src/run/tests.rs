@@ -86,6 +86,8 @@ pub(crate) fn events() -> Vec<Event> {
             identity: BTreeMap::new(),
             device: BTreeMap::new(),
             probed: None,
+            probed_facts: None,
+            lost_capabilities: Vec::new(),
         },
         seed: 1,
         started_unix_ms: 1_769_860_800_123,

@@ -19,7 +19,8 @@ async fn sum_up(store: &Store, run: &str) -> Result<(), StoreError> {
     let Some(record) = store.record(run).await?.filter(|record| record.summary.is_none()) else { return Ok(()) };
     let Some(report) = store.report(run).await? else { return Ok(()) };
     let (planned, duration_us) = (record.planned, report.summary.duration_us);
-    let summary = Summary::of(RunStatus::Cancelled, planned, &report.results, duration_us);
+    let summary = Summary::of(RunStatus::Cancelled, planned, &report.results, duration_us)
+        .with_lost_capabilities(&record.info.target.lost_capabilities);
     tracing::info!("run {run} was interrupted; {} of {planned} cases are finished", report.results.len());
     store.finish(run, &summary).await
 }

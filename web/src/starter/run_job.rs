@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use weft_suites::model::{Event, EventSink, Fanout};
 use weft_suites::script::Suites;
+use weft_suites::store::{Store, StoreError};
 use weft_suites::targets::Target;
-use weft_suites::{RunOptions, Schedule, report};
+use weft_suites::{Filter, RunOptions, Schedule, report};
 
 use super::JobRequest;
 use crate::live::Live;
@@ -49,7 +50,8 @@ pub(super) async fn run_job(
         // `live` is first. The journal then exists before a client gets the id of the run.
         let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
         let JobRequest { filter, seed, resume, labels, about: _ } = wanted;
-        let target = runtime.block_on(target.with_labels(labels).complete(Arc::new(|_: &Event| {})));
+        let target = runtime.block_on(complete(target.with_labels(labels), &filter, resume, &store_url));
+        let target = target.map_err(|error| error.to_string())?;
         let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
         let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
         let run = weft_suites::run_with(options, schedule, sink);
@@ -65,4 +67,30 @@ pub(super) async fn run_job(
         Ok(_) => end.await.unwrap_or_else(|_| Err("the run failed; see the log of the server".to_owned())),
         Err(error) => Err(format!("cannot start a thread: {error}")),
     }
+}
+
+/// Returns the target with its capabilities. If its file lacks them, a new run probes the target. A
+/// run that resumes or repeats another run uses what the probes of that run found out.
+async fn complete(target: Target, filter: &Filter, resume: bool, store_url: &str) -> Result<Target, StoreError> {
+    if !target.lacks_capabilities() {
+        return Ok(target);
+    }
+    let sink = Arc::new(|_: &Event| {});
+    if !resume && filter.rerun_of().is_none() {
+        return Ok(target.complete(sink).await);
+    }
+    let store = Store::connect(store_url).await?;
+    let run = match resume {
+        true => store.unfinished(target.name()).await?,
+        false => filter.rerun_of().map(str::to_owned),
+    };
+    let record = match run {
+        Some(run) => store.record(&run).await?,
+        None => None,
+    };
+    store.close().await;
+    Ok(match record {
+        Some(record) => target.complete_like(&record.info.target, sink).await,
+        None => target.complete(sink).await,
+    })
 }

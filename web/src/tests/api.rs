@@ -203,11 +203,14 @@ async fn every_described_field_occurs_in_an_answer() {
                 | "TargetInfo.file"
                 | "TargetInfo.identity"
                 | "TargetInfo.probed"
+                | "TargetInfo.probed_facts"
+                | "TargetInfo.lost_capabilities"
                 | "Trend.control"
                 | "Summary.expected"
                 | "Summary.stale"
                 | "Summary.unmatched"
                 | "Summary.declared_otherwise"
+                | "Summary.lost_capabilities"
                 | "Summary.boundaries"
                 | "Summary.not_stored"
                 | "Summary.target_down"
@@ -224,6 +227,8 @@ async fn every_described_field_occurs_in_an_answer() {
             "Job.",
             "LaneState.",
             "Observed.",
+            "ProbedFacts.",
+            "ProbedSdp.",
             "ProgramEnd.",
             "Seen.",
         ]

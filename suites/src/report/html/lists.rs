@@ -18,7 +18,9 @@ pub(super) struct LineList {
 /// Returns the lists of lines. Empty lists are left out.
 pub(super) fn lines(summary: &Summary) -> Vec<LineList> {
     let boundaries: Vec<String> = summary.boundaries.iter().map(ToString::to_string).collect();
+    let lost: Vec<String> = summary.lost_capabilities.iter().map(ToString::to_string).collect();
     let lists = [
+        ("Capabilities that the target lost since an earlier run", "fail", lost),
         ("Stale entries of the baseline", "fail", summary.stale.clone()),
         ("Results that the baseline does not expect", "", summary.unmatched.clone()),
         ("Differences between the target file and the device", "", summary.declared_otherwise.clone()),
