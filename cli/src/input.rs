@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::output::text::counted;
-use weft_dissector::source::{Capture, Comments, Frame, Names, OpenError};
+use weft_dissector::source::{Capture, Comments, Frame, Names, OpenError, TimeResolution};
 use weft_dissector::{Dissector, FrameNumber, Sink, SkipReason, reads_link_type};
 
 use crate::exit::{BadInput, note, reject};
@@ -242,6 +242,15 @@ impl Input {
             Source::File(capture) => capture.names(),
             Source::Files(parts) => parts.names(),
             Source::Live(_) => Names::default(),
+        }
+    }
+
+    /// The resolution of the times of the frames so far.
+    pub(crate) fn time_resolution(&self) -> TimeResolution {
+        match &self.source {
+            Source::File(capture) => capture.time_resolution(),
+            Source::Files(parts) => parts.time_resolution(),
+            Source::Live(_) => TimeResolution::nanoseconds(),
         }
     }
 

@@ -82,6 +82,14 @@ impl StreamSet {
         is_new
     }
 
+    /// Removes a connection.
+    pub(crate) fn remove(&mut self, stream: StreamId) {
+        let (word, bit) = Self::word_and_bit(stream);
+        if let Some(bits) = self.0.get_mut(word) {
+            *bits &= !bit;
+        }
+    }
+
     /// Returns whether the connection is in the set.
     #[must_use]
     pub fn contains(&self, stream: StreamId) -> bool {
@@ -117,5 +125,7 @@ mod tests {
         assert_eq!((is_new, set.count()), ([true, true, false, true], 3));
         assert!([3, 64, 1_000_000].into_iter().all(|number| set.contains(StreamId(number))));
         assert!(![0, 63, 65, 1_000_001, u32::MAX].into_iter().any(|number| set.contains(StreamId(number))));
+        [64, 65, u32::MAX].into_iter().for_each(|number| set.remove(StreamId(number)));
+        assert!(!set.contains(StreamId(64)) && set.contains(StreamId(3)) && set.count() == 2);
     }
 }

@@ -414,6 +414,14 @@ impl Wire {
         self.at(direction, seq, |wire| wire.segment(direction, etherparse::PacketBuilderStep::syn, &[], true));
     }
 
+    /// Direction 0 sends a SYN to destination port `port`, and gets no answer. Later segments belong
+    /// to the previous connection.
+    pub(crate) fn unanswered_syn(&mut self, port: u16) {
+        let own = std::mem::replace(&mut self.port, port);
+        self.syn_at(0, 1000);
+        self.port = own;
+    }
+
     /// Like [`Wire::syn_at`], but sends a RST.
     pub(crate) fn rst_at(&mut self, direction: usize, seq: u32) {
         self.at(direction, seq, |wire| wire.rst(direction));

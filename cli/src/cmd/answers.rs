@@ -72,6 +72,18 @@ impl Answers {
         &self.diagnoses
     }
 
+    /// The number of connections without an explanation, as text. `None` if there are none.
+    pub(super) fn unexplained(&self) -> Option<String> {
+        let (unstored, unanswered) = (self.diagnoses.unstored(), self.diagnoses.unanswered());
+        let text = (unstored > 0).then(|| format!("{} not explained", counted(unstored, "further connection")))?;
+        Some(match unanswered {
+            0 => text,
+            unanswered => {
+                format!("{text}, including {} with only SYNs without an answer", counted(unanswered, "connection"))
+            }
+        })
+    }
+
     /// Writes the answers about the connections that pass `is_wanted`, and an empty line after
     /// them. If there are many, writes only the first sentence of some of them. Connections with a
     /// problem come first. Of the port mapper exchanges, only the denied ones are included.
@@ -99,9 +111,8 @@ impl Answers {
         if more > 0 {
             writeln!(out, "and {}; `weft why` explains all of them", counted(more as u64, "more answer"))?;
         }
-        match self.diagnoses.unstored() {
-            0 => {}
-            unstored => writeln!(out, "{} not explained", counted(unstored, "further connection"))?,
+        if let Some(unexplained) = self.unexplained() {
+            writeln!(out, "{unexplained}")?;
         }
         writeln!(out)
     }
@@ -183,6 +194,17 @@ mod tests {
         Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
         answers.finish();
         assert_eq!(written(&answers, |_| true), "18 further connections not explained\n\n");
+    }
+
+    /// captures/causes/README.md: the only connection has SYNs without an answer.
+    #[test]
+    fn unanswered_connections_are_counted_separately() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/causes/syn-unanswered.pcap");
+        let mut answers = Answers { diagnoses: Diagnoses::with_limits(0, usize::MAX), selected: None };
+        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
+        answers.finish();
+        let text = "1 further connection not explained, including 1 connection with only SYNs without an answer";
+        assert_eq!(answers.unexplained().as_deref(), Some(text));
     }
 
     #[test]

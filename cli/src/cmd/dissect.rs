@@ -60,7 +60,8 @@ use until::UntilArguments;
 pub(crate) struct Arguments {
     /// Print only units that pass this display filter (in Wireshark's language)
     ///
-    /// With -T or -w, the filter selects frames instead of units.
+    /// With -T or -w, the filter selects frames instead of units. A filter with only fields of
+    /// frames, such as tcp.analysis.retransmission, also selects TCP segments without a unit.
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
     /// Print JSON Lines: one object per unit and per finding
@@ -201,6 +202,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let input = arguments.file.open_and_write(arguments.write.as_deref().map(|path| (path, ring)))?;
     wanted.set_comments(input.comments());
+    wanted.set_time_resolution(input.time_resolution());
     let style = arguments.tshark.style(&input)?;
     wanted.set_names(style.names.clone().unwrap_or_default());
     if is_by_frame {

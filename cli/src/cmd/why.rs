@@ -223,9 +223,9 @@ impl Why {
         let explained = counted(connections as u64, "connection");
         let problems = counted(problems as u64, "problem");
         write!(out, "{name}: {explained}, {problems}, {}", counted(others, "other TCP connection"))?;
-        match unstored {
-            0 => writeln!(out),
-            unstored => writeln!(out, "; {} not explained", counted(unstored, "further connection")),
+        match self.answers.unexplained() {
+            None => writeln!(out),
+            Some(unexplained) => writeln!(out, "; {unexplained}"),
         }
     }
 }

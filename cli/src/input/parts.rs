@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weft_dissector::FrameNumber;
-use weft_dissector::source::{Capture, Comments, Frame, Names};
+use weft_dissector::source::{Capture, Comments, Frame, Names, TimeResolution};
 
 use super::frame_origin::FrameFiles;
 use super::{Damage, note_end, open_capture, shown};
@@ -55,6 +55,7 @@ pub(super) struct MergedCaptures {
     comments: Comments,
     /// The names in all files.
     names: Names,
+    resolution: TimeResolution,
     damage: Damage,
 }
 
@@ -92,6 +93,7 @@ impl MergedCaptures {
             frame_files: FrameFiles::default(),
             comments: Comments::default(),
             names,
+            resolution: TimeResolution::default(),
             damage: Damage::default(),
         })
     }
@@ -114,6 +116,11 @@ impl MergedCaptures {
     /// The names of addresses in the files so far.
     pub(super) fn names(&self) -> Names {
         self.names.clone()
+    }
+
+    /// The resolution of the times of the frames so far.
+    pub(super) fn time_resolution(&self) -> TimeResolution {
+        self.resolution.clone()
     }
 
     /// The damage of the files that were read to their end.
@@ -139,6 +146,7 @@ impl MergedCaptures {
         let (number, own) = (FrameNumber::from(self.frames), FrameNumber::from(part.capture.frames()));
         self.frame_files.note(number, own, &part.name);
         self.comments.note(number, part.capture.comments().of(own));
+        self.resolution.note(number, part.capture.time_resolution().of(own));
         if part.capture.partial_frame() == Some(own) {
             self.damage.partial_frames.push(number);
         }

@@ -95,6 +95,37 @@ fn tcp_analysis_names_retransmissions_windows_and_probes() {
     assert_eq!(fields(ZERO_WINDOW, "frame.number == 30", &["tcp.analysis.zero_window"]), ["1"]);
 }
 
+/// Returns the numbers of the frames that have a line in the output without -T.
+fn frames_of_lines(capture: &str, filter: &str) -> Vec<u64> {
+    let text = printed(&[capture, "-Y", filter]);
+    let mut numbers: Vec<u64> = text.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
+    numbers.dedup();
+    numbers
+}
+
+/// These frames have no message of iWARP, and still have a line.
+#[test]
+fn filters_about_headers_select_segments_without_units() {
+    for (capture, filter) in [
+        (LOSS, "tcp.analysis.retransmission"),
+        (LOSS, "tcp.analysis.flags && ip.src == 10.20.89.21"),
+        (ZERO_WINDOW, "tcp.analysis.zero_window"),
+        (ZERO_WINDOW, "tcp.analysis.keep_alive"),
+    ] {
+        assert_eq!(frames_of_lines(capture, filter), frames(capture, filter), "{filter}");
+    }
+    // Frame 5 acknowledges the SYN-ACK. Frame 6 has the MPA Request, and no second line.
+    let text = printed(&[RPING, "-Y", "frame.number in {5, 6}"]);
+    assert!(text.contains("10.1.0.2:38499 → 10.1.0.1:7174  TCP ACK  0 bytes\n"), "{text}");
+    assert!(text.contains("  MPA Request  Rev") && text.matches("TCP ACK").count() == 1, "{text}");
+    // Filters that only select a connection show its units.
+    assert!(!printed(&[RPING, "-Y", "tcp.port == 7174"]).contains("TCP ACK"));
+    let output = dissect(&[ZERO_WINDOW, "--json", "-Y", "tcp.analysis.keep_alive"]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{message}");
+    assert!(message.contains("no unit passes the filter, but frames do; print frames with -T"), "{message}");
+}
+
 #[test]
 fn times_are_dates_and_differences() {
     let names = ["frame.number", "frame.time_delta", "frame.time_delta_displayed"];
@@ -132,6 +163,53 @@ fn lines_have_the_form_of_time_that_t_names() {
     assert_eq!(times, ["0.000000", "0.107193"]);
     assert!(refused(&[RPING, "-t", "dd"]).contains("add -T text"));
     assert!(refused(&[RPING, "-t", "x"]).contains("use a, ad, adoy, d, dd, e, r, u, ud or udoy"));
+}
+
+/// Returns a copy of a pcap with microseconds as a pcap with nanoseconds. Each time is 7 ns later.
+fn with_nanoseconds(capture: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(capture);
+    let mut octets = std::fs::read(path).unwrap();
+    assert_eq!(octets[..4], 0xa1b2_c3d4_u32.to_le_bytes());
+    octets[..4].copy_from_slice(&0xa1b2_3c4d_u32.to_le_bytes());
+    let mut at = 24;
+    while at < octets.len() {
+        let field = |at: usize| u32::from_le_bytes(*octets[at..].first_chunk().unwrap());
+        let (microseconds, len) = (field(at + 4), field(at + 8) as usize);
+        octets[at + 4..at + 8].copy_from_slice(&(microseconds * 1000 + 7).to_le_bytes());
+        at += 16 + len;
+    }
+    octets
+}
+
+#[test]
+fn times_have_the_decimals_of_the_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nanoseconds.pcap");
+    std::fs::write(&path, with_nanoseconds(RPING)).unwrap();
+    let capture = path.to_str().unwrap();
+    let filter = ["-Y", "frame.number == 6"];
+    for (form, time) in [
+        ("r", "2.141146000"),
+        ("ud", "2026-11-21 21:41:58.907202007Z"),
+        ("a", "21:41:58.907202007Z"),
+        ("e", "1795297318.907202007"),
+        ("d", "0.021464000"),
+        ("e.3", "1795297318.907"),
+    ] {
+        for format in [&[][..], &["-T", "text"], &["-T", "tabs"]] {
+            let text = printed(&[&[capture, "-t", form], &filter[..], format].concat());
+            let is_time = |part: &str| part == time || part.contains(&format!(" {time} "));
+            assert!(text.split('\t').any(is_time), "{form}: {text}");
+        }
+    }
+    // Without -t, the column has the decimals of the capture, and weft's own lines have 6.
+    let column = ["-T", "fields", "-e", "_ws.col.Time"];
+    assert_eq!(printed(&[&[capture], &filter[..], &column].concat()), "2.141146000\n");
+    let line = printed(&[&[capture], &filter[..]].concat());
+    assert!(line.contains(" 2.141146 "), "{line}");
+    // In captures with several resolutions, each frame has its own.
+    let several = printed(&[&[RPING, capture, "-c", "2"], &column[..]].concat());
+    assert_eq!(several, "0.000000\n0.000000007\n");
 }
 
 #[test]
@@ -227,6 +305,16 @@ fn intervals_have_counts_and_calculations() {
     assert!(refused(&[LOSS, "-z", "io,stat,x"]).contains("use seconds, such as io,stat,0.5"));
     assert!(refused(&[LOSS, "-z", "io,stat,1,SUM(payload)payload"]).contains("needs a field with numbers or times"));
     assert!(refused(&[LOSS, "-z", "follow,tcp,ascii,0"]).contains("`weft follow FILE`"));
+}
+
+/// The capture has more than 40 frames, each in another microsecond. So the limit of 1,000,000 cells
+/// is reached with 30,000 columns.
+#[test]
+fn a_statistic_with_too_many_cells_is_refused() {
+    let statistic = format!("io,stat,0.000001{}", ",".repeat(30_000));
+    let message = refused(&[LOSS, "-q", "-z", &statistic]);
+    assert!(message.contains("more than 1000000 cells (33 intervals x 30000 columns in "), "{message}");
+    assert!(message.contains("use a longer interval or fewer filters"), "{message}");
 }
 
 #[test]

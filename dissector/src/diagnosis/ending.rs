@@ -76,7 +76,7 @@ impl Ending {
     /// Determines the end of a connection.
     pub(super) fn of(track: &Track) -> Self {
         let [first, other] = &track.transport.sides;
-        if let Some(syn) = first.syn.filter(|_| first.segments == first.syns && !first.syn_is_answer) {
+        if let Some(syn) = first.syn.filter(|_| first.has_only_syns()) {
             if other.segments == 0 {
                 return Ending::new(track, EndKind::Unanswered, Direction::Forward, first.last.unwrap_or(syn));
             }

@@ -133,6 +133,18 @@ impl Track {
         }
     }
 
+    /// Creates the state of a connection whose earlier segments are only SYNs. These SYNs are not
+    /// known any more. `segment` is their answer.
+    pub(super) fn of_answer(stream: StreamId, segment: &TcpSegment<'_>) -> Self {
+        let (first, other) = (segment.dst(), segment.src());
+        Track { first, ends: [first.to_string(), other.to_string()], ..Track::new(stream, segment) }
+    }
+
+    /// Returns whether the connection has only SYNs of its first endpoint.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.transport.is_unanswered()
+    }
+
     /// The address of the endpoint that sends in `direction`.
     pub(super) fn end(&self, direction: Direction) -> &str {
         &self.ends[direction]

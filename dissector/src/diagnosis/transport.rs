@@ -129,6 +129,12 @@ pub(super) struct Transport {
 }
 
 impl Transport {
+    /// Returns whether the connection has only SYNs of its first endpoint.
+    pub(super) fn is_unanswered(&self) -> bool {
+        let [first, other] = &self.sides;
+        first.syn.is_some() && first.has_only_syns() && other.segments == 0
+    }
+
     /// Records a segment. Returns whether the segment repeats octets.
     pub(super) fn record(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
         let peer_probes = self.sides[direction.peer()].unanswered.count;
@@ -248,6 +254,11 @@ impl TransportSide {
             Relation::Repeats => Meaning::Repeats,
             Relation::Follows | Relation::SkipsOctets | Relation::Empty => Meaning::Other,
         }
+    }
+
+    /// Returns whether the endpoint sent nothing except SYNs that open a connection.
+    pub(super) fn has_only_syns(&self) -> bool {
+        self.segments == self.syns && !self.syn_is_answer
     }
 
     /// Returns whether the peer acknowledged all octets of this endpoint.

@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::grammar::field::FieldSet;
 use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::packet::TransportKind;
-use crate::source::{Comments, Names};
+use crate::source::{Comments, Names, TimeResolution};
 use crate::stream_id::StreamId;
 use crate::unit::{CrcStatus, Kind, Unit};
 
@@ -48,6 +48,8 @@ pub struct WantedFields {
     /// The names and the form of times in columns.
     pub(super) names: Names,
     time: TimeFormat,
+    /// The resolution of the times of the frames.
+    resolution: TimeResolution,
     /// Whether TCP sequence numbers stay as they are.
     pub(super) has_absolute_sequence_numbers: bool,
 }
@@ -119,6 +121,11 @@ impl WantedFields {
         self.time = time;
     }
 
+    /// Sets the resolution of the times of the frames, for columns.
+    pub fn set_time_resolution(&mut self, resolution: TimeResolution) {
+        self.resolution = resolution;
+    }
+
     /// From now on, `tcp.seq`, `tcp.nxtseq` and `tcp.ack` are the numbers in the header.
     pub fn set_absolute_sequence_numbers(&mut self) {
         self.has_absolute_sequence_numbers = true;
@@ -154,6 +161,28 @@ impl WantedFields {
             matches!(known.source, Source::Column(Column::DeltaDisplayed) | Source::Send(SendField::ReassembledIn))
         };
         self.slots.iter().find(is_of_frames).map(|known| known.name)
+    }
+
+    /// Returns whether a filter of the requested fields can select a single TCP segment or UDP
+    /// datagram without a unit. This is the case if all of them are fields of frames, and at least
+    /// one of them is not an address, a port, a connection or a protocol.
+    #[must_use]
+    pub fn selects_segments(&self) -> bool {
+        let mut is_about_segments = false;
+        for known in &self.slots {
+            match known.source {
+                Source::Fact(fact) if fact >= Fact::Kind => return false,
+                Source::Fact(fact) if fact.is_endpoint() => {}
+                Source::Fact(_) | Source::Header(_) => is_about_segments = true,
+                Source::Group(
+                    GroupKind::Frame | GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp,
+                ) => {}
+                Source::Grammar(_) | Source::When(..) | Source::Group(_) | Source::Column(_) | Source::Send(_) => {
+                    return false;
+                }
+            }
+        }
+        is_about_segments
     }
 
     /// Returns whether a requested field depends on findings.
@@ -309,8 +338,8 @@ impl WantedFields {
         (protocol, info): (Option<&'static str>, String),
         values: &mut Values,
     ) {
-        let (names, time) = (&self.names, self.time);
-        let source = ColumnSource { facts, displayed, other, ends: None, protocol, info, names, time };
+        let (names, time, resolution) = (&self.names, self.time, &self.resolution);
+        let source = ColumnSource { facts, displayed, other, ends: None, protocol, info, names, time, resolution };
         self.add_columns(&source, values);
     }
 
@@ -328,12 +357,22 @@ impl WantedFields {
             return;
         }
         let of_unit = FrameFacts { number: unit.frame, time: unit.time, origin, ..FrameFacts::default() };
-        let (names, time, info) = (&self.names, self.time, summary());
+        let (names, time, resolution, info) = (&self.names, self.time, &self.resolution, summary());
         let (ends, protocol) = (Some((unit.ends.src.ip(), unit.ends.dst.ip())), protocol_of(unit));
         // The octets of a unit outside MPA are octets of TCP.
         let protocol = Some(protocol.unwrap_or("TCP"));
         let facts = facts.unwrap_or(&of_unit);
-        let source = ColumnSource { facts, displayed: None, other: None, ends, protocol, info, names, time };
+        let source = ColumnSource {
+            facts,
+            displayed: None,
+            other: None,
+            ends,
+            protocol,
+            info,
+            names,
+            time,
+            resolution,
+        };
         self.add_columns(&source, values);
     }
 

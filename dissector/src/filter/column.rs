@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use super::frame_facts::FrameFacts;
 use super::time_format::TimeFormat;
 use crate::packet::{Packet, TransportKind};
-use crate::source::Names;
+use crate::source::{Names, TimeResolution};
 use crate::unit::{Kind, Unit};
 
 /// A column.
@@ -77,6 +77,7 @@ pub(super) struct ColumnSource<'a> {
     pub(super) info: String,
     pub(super) names: &'a Names,
     pub(super) time: TimeFormat,
+    pub(super) resolution: &'a TimeResolution,
 }
 
 impl ColumnSource<'_> {
@@ -84,7 +85,7 @@ impl ColumnSource<'_> {
     pub(super) fn text(&self, column: Column) -> String {
         match column {
             Column::Number => self.facts.number.to_string(),
-            Column::Time => self.time.of(self.facts, self.displayed),
+            Column::Time => self.time.of(self.facts, self.displayed, self.resolution),
             Column::Source => self.end(0),
             Column::Destination => self.end(1),
             Column::Protocol => self.protocol(),

@@ -135,6 +135,14 @@ pub(super) enum Fact {
     FindingFound,
 }
 
+impl Fact {
+    /// Returns whether the field names an endpoint or a connection.
+    pub(super) fn is_endpoint(self) -> bool {
+        (Fact::IpSrc..=Fact::TcpStream).contains(&self)
+            || matches!(self, Fact::UdpSrcPort | Fact::UdpDstPort | Fact::UdpPort)
+    }
+}
+
 type FactRow = (&'static str, &'static str, Kind, Show, Fact);
 
 static FACTS: &[FactRow] = &[

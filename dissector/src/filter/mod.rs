@@ -22,6 +22,7 @@
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //! | `frame_facts`, `unit_facts` | have and collect the facts about frames and units |
 //! | `field_reader`, `tcp_fields` | collect the fields of headers, and the analysis of TCP |
+//! | `recently_used` | keeps the state of a limited number of connections |
 //! | `sends` | puts Sends of several segments together |
 //! | `time_format` | formats times as tshark's option `-t` |
 //!
@@ -42,6 +43,7 @@ mod header_field;
 pub mod known;
 mod lex;
 mod literal;
+mod recently_used;
 mod send_field;
 mod sends;
 mod tcp_fields;

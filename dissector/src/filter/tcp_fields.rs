@@ -8,10 +8,10 @@
 //! **Memory.** The state of at most [`MAX_CONNECTIONS`] connections is kept. The state of a
 //! connection has a fixed size, except for the holes of its two tracks.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::header_field::TcpField;
+use super::recently_used::RecentlyUsed;
 use super::values::FieldValue;
 use crate::direction::Direction;
 use crate::frame_number::FrameNumber;
@@ -19,8 +19,8 @@ use crate::ip::Segment;
 use crate::stream_id::StreamId;
 use crate::tcp::{Relation, SegmentShape, SequenceTrack, before};
 
-/// Maximum number of connections whose state is kept. The connections with the smallest numbers are
-/// dropped first.
+/// Maximum number of connections whose state is kept. Closed connections are dropped first, and
+/// then the connections that were idle for the longest time.
 const MAX_CONNECTIONS: usize = 1 << 16;
 /// The largest shift count of the window scale option (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
@@ -78,6 +78,7 @@ struct Side {
     duplicates: u64,
     /// The highest acknowledgement number of octets that were not captured.
     acked_uncaptured: Option<u32>,
+    has_fin: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -149,15 +150,27 @@ struct TcpConnection {
     /// The sender of the first segment.
     first: SocketAddr,
     sides: [Side; 2],
+    is_reset: bool,
 }
 
 impl TcpConnection {
+    fn new(first: SocketAddr) -> Self {
+        TcpConnection { first, sides: Default::default(), is_reset: false }
+    }
+
+    /// Returns whether both endpoints sent a FIN, or one of them sent a RST.
+    fn is_closed(&self) -> bool {
+        self.is_reset || self.sides.iter().all(|side| side.has_fin)
+    }
+
     /// Records a segment. If `is_absolute`, sequence numbers stay as they are.
     fn record(&mut self, header: &TcpHeader, is_absolute: bool) -> SegmentValues {
         let direction = Direction::sent_by(header.src, self.first);
         let (own_base, peer_base) = self.bases(direction, header, is_absolute);
         let SegmentShape { seq, len, syn, fin, has_ack, .. } = header.shape;
         let end = seq.wrapping_add(len).wrapping_add(u32::from(syn || fin));
+        self.sides[direction].has_fin |= fin;
+        self.is_reset |= header.rst;
         if syn {
             self.sides[direction].scale = header.scale;
         }
@@ -244,22 +257,33 @@ impl Side {
 }
 
 /// The state of all connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct TcpConnections {
-    connections: BTreeMap<StreamId, TcpConnection>,
+    connections: RecentlyUsed<TcpConnection>,
     /// Whether sequence numbers stay as they are.
     pub(super) is_absolute: bool,
 }
 
+impl Default for TcpConnections {
+    fn default() -> Self {
+        TcpConnections::with_limit(MAX_CONNECTIONS)
+    }
+}
+
 impl TcpConnections {
+    /// Keeps the state of at most `most` connections.
+    fn with_limit(most: usize) -> Self {
+        TcpConnections { connections: RecentlyUsed::with_limit(most), is_absolute: false }
+    }
+
     /// Records a segment of connection `stream`. Returns the values of its fields.
     pub(super) fn record(&mut self, stream: StreamId, header: &TcpHeader) -> SegmentValues {
-        if self.connections.len() == MAX_CONNECTIONS && !self.connections.contains_key(&stream) {
-            self.connections.pop_first();
+        let connection = self.connections.state(stream, || TcpConnection::new(header.src));
+        let values = connection.record(header, self.is_absolute);
+        if connection.is_closed() {
+            self.connections.close(stream);
         }
-        let connection = self.connections.entry(stream);
-        let new = || TcpConnection { first: header.src, sides: Default::default() };
-        connection.or_insert_with(new).record(header, self.is_absolute)
+        values
     }
 }
 
@@ -383,6 +407,43 @@ mod tests {
         .map(|(_, _, names)| names.join(", "))
         .collect();
         assert_eq!(names, ["", "zero window", "keep-alive", "keep-alive ack, zero window", "window update", ""]);
+    }
+
+    /// Connection 0 begins before the others and stays active. Connection 2 is reset.
+    #[test]
+    fn an_active_connection_keeps_its_state_among_many_others() {
+        let mut connections = TcpConnections::with_limit(3);
+        let mut seq = |stream: u32, flags, sent| {
+            let values = connections.record(stream.into(), &header(1, 0, flags, sent));
+            values.value(TcpField::Seq)
+        };
+        seq(0, "S", (0, 1000, 0, "", 500));
+        seq(1, "S", (0, 1000, 0, "", 500));
+        seq(2, "RA", (0, 1000, 0, "", 500));
+        for stream in 3..9 {
+            // The first of these connections replaces the reset connection, and the next ones
+            // replace idle connections.
+            seq(stream, "S", (0, 1000, 0, "", 500));
+            assert_eq!(seq(0, "A", (0, 1010, 1, "x", 500)), Some(FieldValue::Number(10)), "{stream}");
+            if stream == 3 {
+                assert_eq!(seq(1, "A", (0, 1005, 1, "x", 500)), Some(FieldValue::Number(5)));
+            }
+        }
+        // The state of connection 1 was dropped, so its first octet has number 1 again.
+        assert_eq!(seq(1, "A", (0, 1005, 1, "x", 500)), Some(FieldValue::Number(1)));
+    }
+
+    #[test]
+    fn a_connection_is_closed_by_two_fins_or_one_rst() {
+        let is_closed = |flags: [&str; 2]| {
+            let mut connection = TcpConnection::new(header(1, 0, "A", (0, 1, 1, "", 1)).src);
+            for (direction, flags) in flags.into_iter().enumerate() {
+                connection.record(&header(1, 0, flags, (direction, 1, 1, "", 1)), false);
+            }
+            connection.is_closed()
+        };
+        assert!(is_closed(["FA", "FA"]) && is_closed(["A", "R"]));
+        assert!(!is_closed(["FA", "A"]) && !is_closed(["S", "SA"]));
     }
 
     #[test]

@@ -43,6 +43,30 @@ fn fault(text: &str) -> String {
 }
 
 #[test]
+fn filters_about_headers_select_segments() {
+    for (text, expected) in [
+        ("tcp.analysis.retransmission", true),
+        ("tcp.stream == 3 && tcp.len == 0", true),
+        ("frame.number in {5, 7}", true),
+        ("ip.ttl < 64 or eth.type == 0x86dd", true),
+        ("udp.length > 100", true),
+        // These filters select connections, and the user of weft looks for their units.
+        ("tcp.stream == 3", false),
+        ("ip.addr == 10.0.0.1 && tcp.port == 7174", false),
+        ("udp.port == 3935 || ipv6", false),
+        // Only a unit has these fields.
+        ("tcp.analysis.retransmission && iwarp_mpa.fpdu", false),
+        ("not iwarp_rdma.opcode == Send", false),
+        ("frame.number == 5 && kind == fpdu", false),
+        ("finding || frame.number == 5", false),
+    ] {
+        let mut wanted = WantedFields::default();
+        Filter::parse(text, &mut wanted).unwrap();
+        assert_eq!(wanted.selects_segments(), expected, "{text}");
+    }
+}
+
+#[test]
 fn relations_ask_for_one_occurrence_but_ne_for_all() {
     let both = opcodes(&[0, 3]);
     for (text, expected) in [

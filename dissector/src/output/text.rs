@@ -277,7 +277,9 @@ pub fn frame_line(record: &Record, time: &str, names: Option<&Names>) -> String 
     line
 }
 
-pub(super) fn packet_summary(packet: &Packet) -> String {
+/// A short summary of a TCP segment or UDP datagram: its flags and its number of payload octets.
+#[must_use]
+pub fn packet_summary(packet: &Packet) -> String {
     let octets = packet.payload_len;
     match packet.transport {
         TransportKind::Tcp { .. } => format!("TCP {}  {octets} bytes", packet.transport.tcp_flags()),

@@ -3,6 +3,7 @@
 
 use super::format::{Format, Next};
 use super::media::Media;
+use super::time_resolution::NANOSECONDS;
 use crate::link_type;
 
 pub(super) const HEADER_LEN: usize = 16;
@@ -135,5 +136,10 @@ impl Format for Erf {
         let len = (used - start).min(record.wire_len as usize);
         let (interface, wire_len) = (record.interface, record.wire_len);
         Next::Frame { start, len, used, time: record.time, interface, link_type, wire_len }
+    }
+
+    /// As in tshark. The fraction of a time has 32 bits.
+    fn decimals(&self, _: u32) -> u8 {
+        NANOSECONDS
     }
 }

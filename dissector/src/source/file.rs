@@ -15,6 +15,7 @@ use super::netmon::{self, NetMon};
 use super::pcap::{self, Pcap};
 use super::pcapng::PcapNg;
 use super::snoop::{self, Snoop};
+use super::time_resolution::TimeResolution;
 use crate::frame_number::FrameNumber;
 
 /// Number of bytes at the start of a file that are read to recognise a format without a magic
@@ -52,6 +53,9 @@ pub struct Capture {
     frames: u64,
     comments: Comments,
     names: Names,
+    resolution: TimeResolution,
+    /// The number of decimals in `resolution` for the latest frame.
+    decimals: Option<u8>,
     used: usize,
     note: Option<String>,
     /// Whether reading stopped before the end of the capture.
@@ -131,6 +135,8 @@ impl Capture {
             frames: 0,
             comments: Comments::default(),
             names: Names::default(),
+            resolution: TimeResolution::default(),
+            decimals: None,
             used: 0,
             note: None,
             is_damaged: false,
@@ -158,6 +164,7 @@ impl Capture {
                         self.backwards.get_or_insert((number, self.latest - time));
                     }
                     self.latest = self.latest.max(time);
+                    self.note_resolution(number, interface);
                     let record = self.buffer.octets().get(..used).unwrap_or_default();
                     self.comments.note(number, self.format.comments(record));
                     let octets = &self.buffer.octets()[start..start + len];
@@ -238,6 +245,12 @@ impl Capture {
         Capture { names, ..self }
     }
 
+    /// The resolution of the times of the frames so far.
+    #[must_use]
+    pub fn time_resolution(&self) -> TimeResolution {
+        self.resolution.clone()
+    }
+
     /// Number of frames delivered so far.
     #[must_use]
     pub fn frames(&self) -> u64 {
@@ -301,8 +314,17 @@ impl Capture {
         self.used = left;
         let number = FrameNumber::from(self.frames);
         self.partial = Some(number);
+        self.note_resolution(number, interface);
         let octets = &self.buffer.octets()[start..start + len];
         Some(Frame { number, time, interface, link_type, octets, wire_len })
+    }
+
+    /// Records the resolution of the time of frame `number`.
+    fn note_resolution(&mut self, number: FrameNumber, interface: u32) {
+        let decimals = self.format.decimals(interface);
+        if self.decimals.replace(decimals) != Some(decimals) {
+            self.resolution.note(number, decimals);
+        }
     }
 
     /// Stops reading before the end of the capture, for the reason `note`.

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use super::time_resolution::MICROSECONDS;
+
 /// The result of a format reader for the buffered octets.
 pub(super) enum Next {
     /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame consists
@@ -22,6 +24,13 @@ pub(super) enum Next {
 pub(super) trait Format: Send {
     /// Reads the record at the start of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
+
+    /// Returns the number of decimals of the times of an interface, in seconds. `interface` is the
+    /// interface of a frame that [`Format::next`] has found.
+    fn decimals(&self, interface: u32) -> u8 {
+        let _ = interface;
+        MICROSECONDS
+    }
 
     /// Returns the comments in `record`. `record` is a record in which [`Format::next`] has found a
     /// frame.

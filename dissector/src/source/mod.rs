@@ -21,6 +21,7 @@ mod netmon;
 mod pcap;
 mod pcapng;
 mod snoop;
+mod time_resolution;
 
 pub use capture_names::{CAPTURE_EXTENSIONS, is_capture_name};
 pub use comments::Comments;
@@ -29,3 +30,4 @@ pub use file::{Capture, OpenError};
 pub use frame::Frame;
 pub(crate) use media::Media;
 pub use names::Names;
+pub use time_resolution::TimeResolution;

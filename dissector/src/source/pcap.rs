@@ -2,6 +2,7 @@
 //! the modified pcap format. Its records have more fields.
 
 use super::format::{Format, Next};
+use super::time_resolution;
 
 /// Magic numbers.
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
@@ -74,6 +75,10 @@ impl Format for Pcap {
             return Next::Incomplete;
         }
         self.frame(len, seconds, fraction, wire_len)
+    }
+
+    fn decimals(&self, _: u32) -> u8 {
+        if self.nanoseconds { time_resolution::NANOSECONDS } else { time_resolution::MICROSECONDS }
     }
 
     fn cut(&mut self, octets: &[u8]) -> Next {

@@ -10,6 +10,7 @@ use pcap_parser::pcapng::{
 };
 
 use super::format::{Format, Next};
+use super::time_resolution::{MICROSECONDS, NANOSECONDS};
 
 /// The supported major version. All minor versions have the same layout of blocks.
 const MAJOR_VERSION: u16 = 1;
@@ -150,6 +151,13 @@ impl Format for PcapNg {
         comments
     }
 
+    /// As in tshark, a resolution between two powers of ten counts as the coarser one.
+    fn decimals(&self, interface: u32) -> u8 {
+        let interface = self.interfaces.get(interface as usize);
+        let digits = interface.and_then(|interface| interface.resolution.checked_ilog10());
+        digits.map_or(MICROSECONDS, |digits| u8::try_from(digits).unwrap_or(NANOSECONDS).min(NANOSECONDS))
+    }
+
     fn take_names(&mut self) -> Vec<(IpAddr, String)> {
         std::mem::take(&mut self.names)
     }
@@ -247,6 +255,17 @@ impl PcapNg {
 mod tests {
     use super::*;
     use crate::testing::hex;
+
+    /// The option `if_tsresol` is described in section 4.2 of the pcapng draft.
+    #[test]
+    fn decimals_follow_the_resolution_of_the_interface() {
+        let resolutions = [6, 9, 0, 3, 12, 0x80 | 20, 0x80 | 30];
+        let interface =
+            |resolution| Interface { link_type: 1, snap_len: 0, resolution: ticks_a_second(resolution), offset: 0 };
+        let format = PcapNg { interfaces: resolutions.map(interface).into(), ..PcapNg::default() };
+        // 2^20 is 1,048,576, and 2^30 is 1,073,741,824.
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|number| format.decimals(number)), [6, 9, 0, 3, 9, 6, 9]);
+    }
 
     /// The blocks have the layout of section 4.5 of the pcapng draft. The name of the first record
     /// is padded, and the second record has two names.

@@ -53,6 +53,7 @@ pub(crate) fn run(
     let mut input = capture.input()?;
     let mut wanted = wanted.clone();
     wanted.set_comments(input.comments());
+    wanted.set_time_resolution(input.time_resolution());
     let copy = CaptureCopy::new(&capture, to)?;
     let mut reading = Reading::new(arguments, wanted, copy.parts(), filter);
     let written = copy.frames(&mut reading, &mut input, |record, passes| passes || chosen.has(record))?;
@@ -111,6 +112,7 @@ impl FrameSelection {
         let mut chosen = FrameSelection::default();
         let (mut input, mut wanted) = (capture.input()?, wanted.clone());
         wanted.set_comments(input.comments());
+        wanted.set_time_resolution(input.time_resolution());
         Reading::new(arguments, wanted, RecordParts::default(), filter).run(&mut input, &mut |step| {
             if let Step::Record(record, true, _) = step {
                 chosen.any = true;
@@ -200,7 +202,8 @@ impl CaptureCopy {
                 if let Some(stream) = record.stream {
                     connections.insert(stream);
                 }
-                self.record(record, &mut written)
+                self.record(record, &mut written)?;
+                Ok(())
             }
             Step::Record(..) | Step::Idle => Ok(()),
         })?;

@@ -51,10 +51,16 @@ pub(crate) fn run(
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     reading.run(&mut input, &mut |step| match step {
         Step::Record(record, passes, context) => {
-            statistics.record(record);
-            if passes { printer.record(record, &context, out) } else { Ok(()) }
+            statistics.record(record)?;
+            if passes {
+                printer.record(record, &context, out)?;
+            }
+            Ok(())
         }
-        Step::Idle => out.flush(),
+        Step::Idle => {
+            out.flush()?;
+            Ok(())
+        }
     })?;
     printer.finish(out)?;
     statistics.print(names.as_ref(), out)?;
@@ -123,7 +129,7 @@ impl<'f> Reading<'f> {
     pub(super) fn run(
         &mut self,
         input: &mut Input,
-        each: &mut dyn FnMut(Step<'_>) -> io::Result<()>,
+        each: &mut dyn FnMut(Step<'_>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         while input.frames() < self.limit {
             let frame = match input.next() {
@@ -223,7 +229,11 @@ impl PendingCounts {
 
 impl FrameCollector {
     /// Calls `each` for all complete frames.
-    fn drain(&mut self, filter: Option<&Filter>, each: &mut dyn FnMut(Step<'_>) -> io::Result<()>) -> io::Result<()> {
+    fn drain(
+        &mut self,
+        filter: Option<&Filter>,
+        each: &mut dyn FnMut(Step<'_>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
         while let Some(record) = self.frames.ready() {
             let passes = filter.is_none_or(|filter| filter.matches(&record.values));
             self.matched |= passes;
@@ -335,7 +345,7 @@ impl Printer {
             Printer::Columns(writer) => writer.record(&record.values, out),
             Printer::Pdml => pdml::record(record, out),
             Printer::Text(colour, comments, style) => {
-                let (time, names) = (style.time.of(&record.facts, context.displayed), style.names.as_ref());
+                let (time, names) = (style.time(&record.facts, context.displayed), style.names.as_ref());
                 writeln!(out, "{}", text::frame_line(record, &time, names))?;
                 if let Some(comments) = comments {
                     out.write_all(comment_lines(comments, record.facts.number).as_bytes())?;

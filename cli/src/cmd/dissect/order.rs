@@ -21,6 +21,8 @@ pub(super) type UnitKey = (Option<StreamId>, u8, FrameNumber);
 pub(super) enum Rank {
     /// A connection opens.
     Opening,
+    /// A segment or datagram. Its line is omitted if the frame has a unit.
+    Segment,
     /// A unit with its findings.
     Unit,
     /// A connection closes.
@@ -78,21 +80,32 @@ impl LineSorter {
 
     /// Writes the lines that have left the window.
     pub(super) fn drain(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        while let Some(first) = self.waiting.first_entry() {
-            if self.size <= MAX_WAITING_MEMORY && first.key().0.later(MAX_WAITING_FRAMES as u64) > self.newest {
+        while let Some(((frame, ..), _)) = self.waiting.first_key_value() {
+            if self.size <= MAX_WAITING_MEMORY && frame.later(MAX_WAITING_FRAMES as u64) > self.newest {
                 break;
             }
-            let entry = first.remove();
-            self.size -= entry.text.len();
-            out.write_all(&entry.text)?;
+            self.write_first(out)?;
         }
         Ok(())
     }
 
     /// Writes all waiting lines.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.size = 0;
-        std::mem::take(&mut self.waiting).into_values().try_for_each(|entry| out.write_all(&entry.text))
+        while !self.waiting.is_empty() {
+            self.write_first(out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the first entry, unless it is a segment whose frame has a unit.
+    fn write_first(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(((frame, rank, _), entry)) = self.waiting.pop_first() else { return Ok(()) };
+        self.size -= entry.text.len();
+        let units = (frame, Rank::Unit, 0)..=(frame, Rank::Unit, u64::MAX);
+        if rank == Rank::Segment && self.waiting.range(units).next().is_some() {
+            return Ok(());
+        }
+        out.write_all(&entry.text)
     }
 }
 
@@ -120,6 +133,22 @@ mod tests {
         assert!(out.is_empty());
         lines.finish(&mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "2 unit 2 finding 2 other 3 unit 3 closed end ");
+    }
+
+    #[test]
+    fn a_segment_has_a_line_only_if_its_frame_has_no_unit() {
+        let mut lines = LineSorter::default();
+        lines.begin(4.into());
+        add(&mut lines, 1, Rank::Segment, "1 segment ");
+        add(&mut lines, 2, Rank::Segment, "2 segment ");
+        add(&mut lines, 3, Rank::Segment, "3 segment ");
+        add(&mut lines, 3, Rank::Alone, "3 finding ");
+        // The dissector reports the unit of frame 2 after frame 3.
+        add(&mut lines, 2, Rank::Unit, "2 unit ");
+        let mut out = Vec::new();
+        lines.finish(&mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "1 segment 2 unit 3 segment 3 finding ");
+        assert_eq!(lines.size, 0);
     }
 
     #[test]

@@ -40,8 +40,12 @@ pub(super) struct Selection<'f> {
     /// Whether a unit with this frame, stream and direction passed. A later finding of the unit
     /// passes if the unit passed, even after other units.
     verdicts: BTreeMap<(FrameNumber, Option<StreamId>, u8), bool>,
-    /// Whether any unit, finding or event has passed.
+    /// Whether the filter also selects TCP segments and UDP datagrams without a unit.
+    pub(super) selects_segments: bool,
+    /// Whether any unit, finding, event or printed segment has passed.
     pub(super) matched: bool,
+    /// Whether a segment has passed that the output cannot show.
+    pub(super) has_hidden_segment: bool,
 }
 
 /// A unit that waits for its findings.
@@ -66,7 +70,9 @@ impl<'f> Selection<'f> {
             waiting_values: Values::default(),
             last: None,
             verdicts: BTreeMap::new(),
+            selects_segments: wanted.selects_segments(),
             matched: false,
+            has_hidden_segment: false,
         }
     }
 }
@@ -113,6 +119,12 @@ impl Selection<'_> {
             self.values.append(headers);
         }
         true
+    }
+
+    /// Returns whether frame `number` passes the filter without its units.
+    pub(super) fn frame_passes(&mut self, number: FrameNumber) -> bool {
+        self.values.clear();
+        self.add_frame(number) && self.filter.matches(&self.values)
     }
 
     /// Returns the index for the facts of frame `number`. Frame `number + REMEMBERED` has the same

@@ -40,18 +40,19 @@ impl Statistics {
         self.0.is_empty()
     }
 
-    /// Counts a frame.
-    pub(super) fn record(&mut self, record: &Record) {
+    /// Counts a frame. Fails if a statistic has too many cells.
+    pub(super) fn record(&mut self, record: &Record) -> Result<(), BadInput> {
         // The second record of a frame, for a late unit or finding, is not another frame.
         if record.facts.len.is_none() {
-            return;
+            return Ok(());
         }
         for statistic in &mut self.0 {
             match statistic {
                 Statistic::Conversations(conversations) => conversations.record(record),
-                Statistic::IoStat(io_stat) => io_stat.record(record),
+                Statistic::IoStat(io_stat) => io_stat.record(record)?,
             }
         }
+        Ok(())
     }
 
     /// Prints all statistics.

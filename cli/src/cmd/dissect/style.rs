@@ -2,7 +2,7 @@
 
 use weft_dissector::FrameNumber;
 use weft_dissector::filter::{FrameFacts, TimeForm, TimeFormat};
-use weft_dissector::source::Names;
+use weft_dissector::source::{Names, TimeResolution};
 
 /// For -t d, weft stores the times before this number of newest frames.
 const REMEMBERED: usize = 4096;
@@ -13,6 +13,15 @@ pub(super) struct LineStyle {
     pub(super) time: TimeFormat,
     /// The names that replace addresses.
     pub(super) names: Option<Names>,
+    /// The resolution of the times of the frames.
+    pub(super) resolution: TimeResolution,
+}
+
+impl LineStyle {
+    /// Formats the time of a frame. `displayed` is the time of the previous frame that was printed.
+    pub(super) fn time(&self, facts: &FrameFacts, displayed: Option<u64>) -> String {
+        self.time.of(facts, displayed, &self.resolution)
+    }
 }
 
 /// The times in the lines of units.
@@ -56,7 +65,7 @@ impl UnitTimes {
             return "?".to_owned();
         }
         let previous = stored.and_then(|(_, before)| *before);
-        self.style.time.of(&FrameFacts { number, time, origin, previous, ..FrameFacts::default() }, None)
+        self.style.time(&FrameFacts { number, time, origin, previous, ..FrameFacts::default() }, None)
     }
 }
 
@@ -70,13 +79,14 @@ mod tests {
 
     #[test]
     fn knows_the_previous_frame_of_the_newest_frames() {
-        let mut times = UnitTimes::new(LineStyle { time: "d.1".parse().unwrap(), names: None });
+        let style = LineStyle { time: "d.1".parse().unwrap(), ..LineStyle::default() };
+        let mut times = UnitTimes::new(style.clone());
         for number in 1..=REMEMBERED as u64 + 2 {
             times.begin(number.into(), number * 1_000_000_000);
         }
         let shown = |number: u64| times.of(number.into(), number * 1_000_000_000, 0);
         assert_eq!([shown(3), shown(4098), shown(2)], ["1.0", "1.0", "?"]);
-        let mut first = UnitTimes::new(LineStyle { time: "d.1".parse().unwrap(), names: None });
+        let mut first = UnitTimes::new(style);
         first.begin(FrameNumber::FIRST, 5);
         assert_eq!(first.of(FrameNumber::FIRST, 5, 5), "0.0");
     }

@@ -42,8 +42,8 @@ pub(super) struct TsharkArguments {
     /// r is seconds since the first frame, d since the previous frame, dd since the previous
     /// printed frame (with -T), and e since 1970. u is the time of day, ud has the date, and udoy
     /// has the day of the year, all in UTC. a, ad and adoy are the same, because weft prints no
-    /// local times. A number of decimals can follow, such as ud.3. -t has no effect on fields other
-    /// than _ws.col.Time.
+    /// local times. A number of decimals can follow, such as ud.3. Otherwise, the time has the
+    /// decimals of the capture. -t has no effect on fields other than _ws.col.Time.
     #[arg(short = 't', value_name = "FORM", help_heading = HEADING)]
     time: Option<TimeFormat>,
     /// Print names instead of addresses; use -N n
@@ -61,7 +61,8 @@ pub(super) struct TsharkArguments {
     /// display filter can follow (conv,tcp,FILTER), and several after an INTERVAL. INTERVAL is in
     /// seconds; 0 is one interval for all frames.
     /// FUNCTION(FIELD)FILTER calculates with a field; the functions are COUNT, SUM, MIN, MAX and
-    /// AVG. With -q, weft prints only the statistics. -Y does not change a statistic.
+    /// AVG. With -q, weft prints only the statistics. -Y does not change a statistic. An io,stat
+    /// has at most 1,000,000 cells (intervals with frames, times columns).
     #[arg(short = 'z', value_name = "STATISTIC", help_heading = HEADING)]
     pub(super) statistics: Vec<String>,
     /// Ignore frames that do not pass this display filter (with -2)
@@ -127,7 +128,8 @@ impl TsharkArguments {
 
     /// Sets the options of fields.
     pub(super) fn apply(&self, wanted: &mut WantedFields) {
-        wanted.set_time_format(self.time.unwrap_or_default());
+        // As in tshark, the column has the decimals of the capture even without -t.
+        wanted.set_time_format(self.time.unwrap_or(TimeFormat { decimals: None, ..TimeFormat::default() }));
         if self.preferences.contains(&Preference::AbsoluteSequenceNumbers) {
             wanted.set_absolute_sequence_numbers();
         }
@@ -142,7 +144,8 @@ impl TsharkArguments {
 
     /// The form of times and addresses in text. Reads the file of -H.
     pub(super) fn style(&self, input: &Input) -> Result<LineStyle, BadInput> {
-        Ok(LineStyle { time: self.time.unwrap_or_default(), names: self.read_names(input)? })
+        let (time, resolution) = (self.time.unwrap_or_default(), input.time_resolution());
+        Ok(LineStyle { time, names: self.read_names(input)?, resolution })
     }
 
     fn read_names(&self, input: &Input) -> Result<Option<Names>, BadInput> {

@@ -85,12 +85,16 @@ pub(crate) fn run(
     let (name, frames) = (input.name().to_owned(), input.frames());
     let nothing = output.counts.no_messages(output.events.resets);
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
-    let is_empty = output.selection.is_some_and(|selection| !selection.matched);
+    let empty = output.selection.filter(|selection| !selection.matched);
+    let hidden = empty.as_ref().is_some_and(|selection| selection.has_hidden_segment);
+    let is_empty = empty.is_some();
     input.ignore_partial_frames(&mut dissector);
     input.close()?;
     remark(&name, &dissector);
     if !found && frames > 0 {
         note(&nothing);
+    } else if hidden {
+        note(&format!("{name}: no unit passes the filter, but frames do; print frames with -T, such as -T text"));
     } else if is_empty && frames > 0 {
         note(&no_match(&name));
     }
@@ -224,15 +228,24 @@ impl Sink for Output<'_, '_> {
         if let Some(selection) = &mut self.selection {
             selection.packet(packet);
         }
-        let Some((rank, what)) = self.events.of(packet) else { return };
-        let Some(order) = &mut self.printer.order else { return };
+        let event = self.events.of(packet);
+        let selects_segments = self.selection.as_ref().is_some_and(|selection| selection.selects_segments);
+        if event.is_none() && !selects_segments {
+            return;
+        }
+        let Some(order) = &mut self.printer.order else {
+            if let Some(selection) = self.selection.as_mut().filter(|it| selects_segments && !it.has_hidden_segment) {
+                selection.has_hidden_segment = selection.frame_passes(packet.frame);
+            }
+            return;
+        };
         if let Some(selection) = &mut self.selection {
-            selection.values.clear();
-            if !selection.add_frame(packet.frame) || !selection.filter.matches(&selection.values) {
+            if !selection.frame_passes(packet.frame) {
                 return;
             }
             selection.matched = true;
         }
+        let (rank, what) = event.unwrap_or_else(|| (Rank::Segment, text::packet_summary(packet)));
         let Format::Text { times, .. } = &self.printer.format else { return };
         let time = times.of(packet.frame, self.now, self.printer.origin.unwrap_or(self.now));
         let line = text::event_line(packet, &time, times.style.names.as_ref(), &what);

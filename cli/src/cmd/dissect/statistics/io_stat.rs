@@ -2,17 +2,22 @@
 //! field, in each interval of time.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
 use weft_dissector::filter::known::Kind;
 use weft_dissector::filter::{KnownField, Slot, WantedFields, known};
 use weft_dissector::output::frames::Record;
+use weft_dissector::output::text::counted;
 
 use super::OwnFilter;
 use crate::exit::{BadInput, reject};
 
-/// Maximum number of intervals that are stored. Frames in further intervals are only counted.
-const MAX_INTERVALS: usize = 1_000_000;
+/// Maximum number of cells that are stored: intervals with frames, times columns. The memory is
+/// about 100 bytes for each cell.
+const MAX_CELLS: usize = 1_000_000;
+/// If there are more intervals, those without frames are not printed.
+const MAX_EMPTY_INTERVALS: u64 = 1_000_000;
 
 /// What a column shows.
 #[derive(Clone, Copy)]
@@ -60,8 +65,6 @@ pub(super) struct IoStat {
     rows: BTreeMap<u64, Vec<Cell>>,
     /// Time from the first to the last frame, in nanoseconds.
     duration: u64,
-    /// Number of frames in intervals that are not stored.
-    omitted: u64,
 }
 
 impl IoStat {
@@ -73,36 +76,46 @@ impl IoStat {
         };
         let columns = split(filters).into_iter().map(|text| Column::parse(text, read_filter, wanted));
         let columns = columns.collect::<Result<_, _>>()?;
-        Ok(IoStat { interval, columns, rows: BTreeMap::new(), duration: 0, omitted: 0 })
+        Ok(IoStat { interval, columns, rows: BTreeMap::new(), duration: 0 })
     }
 
-    /// Counts a frame.
-    pub(super) fn record(&mut self, record: &Record) {
+    /// Counts a frame. Fails if the frame needs more than [`MAX_CELLS`] cells.
+    pub(super) fn record(&mut self, record: &Record) -> Result<(), BadInput> {
         let since = record.facts.time.saturating_sub(record.facts.origin);
         self.duration = self.duration.max(since);
         let number = since.checked_div(self.interval).unwrap_or(0);
-        if self.rows.len() == MAX_INTERVALS && !self.rows.contains_key(&number) {
-            self.omitted += 1;
-            return;
-        }
-        let cells = self.rows.entry(number).or_insert_with(|| vec![Cell::default(); self.columns.len()]);
+        let (rows, columns) = (self.rows.len(), self.columns.len());
+        let cells = match self.rows.entry(number) {
+            Entry::Occupied(cells) => cells.into_mut(),
+            Entry::Vacant(place) if has_room(rows, columns) => place.insert(vec![Cell::default(); columns]),
+            Entry::Vacant(_) => {
+                let interval = self.interval as f64 / 1e9;
+                reject!(
+                    "-z io,stat,{interval}: the statistic has more than {MAX_CELLS} cells ({} x {} in {:.6} s); use a \
+                     longer interval or fewer filters",
+                    counted(rows as u64, "interval"),
+                    counted(columns as u64, "column"),
+                    since as f64 / 1e9
+                );
+            }
+        };
         for (column, cell) in self.columns.iter().zip(cells) {
             if column.filter.matches(record) {
                 cell.add(column, record);
             }
         }
+        Ok(())
     }
 
-    /// Prints a row for each interval.
-    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Calls `each` with the texts of the row of each interval.
+    fn each_row(&self, each: &mut dyn FnMut(&[String]) -> io::Result<()>) -> io::Result<()> {
         let is_seconds = self.interval > 0 && self.interval.is_multiple_of(1_000_000_000);
         let decimals = if is_seconds { 0 } else { 6 };
-        let mut rows = vec![self.heads()];
-        let last = self.rows.keys().next_back().copied();
-        let is_dense = last.is_some_and(|last| last < MAX_INTERVALS as u64);
         let without = vec![Cell::default(); self.columns.len()];
-        let numbers: Vec<u64> =
-            if is_dense { (0..=last.unwrap_or(0)).collect() } else { self.rows.keys().copied().collect() };
+        let numbers: Box<dyn Iterator<Item = u64> + '_> = match self.rows.last_key_value() {
+            Some((last, _)) if *last < MAX_EMPTY_INTERVALS => Box::new(0..=*last),
+            _ => Box::new(self.rows.keys().copied()),
+        };
         for number in numbers {
             let cells = self.rows.get(&number).unwrap_or(&without);
             let seconds = |ns: u64| format!("{:.decimals$}", ns as f64 / 1e9);
@@ -112,9 +125,9 @@ impl IoStat {
             for (column, cell) in self.columns.iter().zip(cells) {
                 row.extend(cell.shown(column.calculation));
             }
-            rows.push(row);
+            each(&row)?;
         }
-        self.print_table(&rows, out)
+        Ok(())
     }
 
     /// The heads of the columns.
@@ -131,13 +144,15 @@ impl IoStat {
         heads
     }
 
-    fn print_table(&self, rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
-        let mut widths = vec![0; rows.first().map_or(0, Vec::len)];
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.len().max(*width);
-            }
-        }
+    /// Prints a row for each interval. The table can be long, so the texts of only one row are in
+    /// memory at a time.
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let heads = self.heads();
+        let mut widths: Vec<usize> = heads.iter().map(String::len).collect();
+        self.each_row(&mut |row| {
+            widths.iter_mut().zip(row).for_each(|(width, cell)| *width = cell.len().max(*width));
+            Ok(())
+        })?;
         let total: usize = widths.iter().map(|width| width + 3).sum::<usize>() + 1;
         let rule = "=".repeat(total);
         writeln!(out, "\n{rule}\nIO Statistics")?;
@@ -147,18 +162,24 @@ impl IoStat {
             writeln!(out, "Col {number}: {}", column.title)?;
         }
         writeln!(out, "{}", "-".repeat(total))?;
-        for row in rows {
-            for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let width = *width;
-                if index == 0 { write!(out, "| {cell:<width$} ")? } else { write!(out, "| {cell:>width$} ")? }
-            }
-            writeln!(out, "|")?;
-        }
-        if self.omitted > 0 {
-            writeln!(out, "{} frames in further intervals; use a longer interval", self.omitted)?;
-        }
+        print_row(&heads, &widths, out)?;
+        self.each_row(&mut |row| print_row(row, &widths, out))?;
         writeln!(out, "{rule}")
     }
+}
+
+/// Returns whether a statistic with `rows` rows can get one more row of `columns` cells.
+fn has_room(rows: usize, columns: usize) -> bool {
+    rows.saturating_add(1).saturating_mul(columns) <= MAX_CELLS
+}
+
+/// Prints the texts of a row in columns of these widths.
+fn print_row(row: &[String], widths: &[usize], out: &mut dyn Write) -> io::Result<()> {
+    for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
+        let width = *width;
+        if index == 0 { write!(out, "| {cell:<width$} ")? } else { write!(out, "| {cell:>width$} ")? }
+    }
+    writeln!(out, "|")
 }
 
 impl Column {
@@ -291,6 +312,12 @@ mod tests {
         let text = r#"tcp.port in {1, 2},SUM(tcp.len)tcp.len && (ip, x),payload contains "a\",b""#;
         let expected = ["tcp.port in {1, 2}", "SUM(tcp.len)tcp.len && (ip, x)", r#"payload contains "a\",b""#];
         assert_eq!(split(text), expected);
+    }
+
+    #[test]
+    fn the_number_of_cells_has_a_limit() {
+        assert!(has_room(0, 1) && has_room(MAX_CELLS - 1, 1) && has_room(MAX_CELLS / 4 - 1, 4));
+        assert!(!has_room(MAX_CELLS, 1) && !has_room(MAX_CELLS / 4, 4) && !has_room(1, usize::MAX));
     }
 
     #[test]
