@@ -1,5 +1,5 @@
 //! Rebuilds the report of a run from its files. This helps if a run was killed before it wrote its
-//! reports, or if the reports are lost.
+//! reports, or if the reports are lost. Also makes the report of an interrupted run from its store.
 //!
 //! The results store has the plan and the results. Missing results come from `report.json` and from
 //! the transcripts in the run's folder.
@@ -63,6 +63,45 @@ pub async fn recover(
         recovered.add_transcripts(folder);
     }
     Ok(recovered.report(run, suites, baseline))
+}
+
+/// Returns the report of a run whose process ended before it wrote a summary. The report has the
+/// results in `store`, and no others, because a resumed run also has only these. The run is done if
+/// all planned cases have a result. Otherwise it counts as cancelled. `suites` are the suites of
+/// the run. `baseline` is the target's baseline.
+///
+/// Returns `None` if the store has no such run, or if the run has a summary. The caller makes sure
+/// that no process works on the run.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn interrupted(
+    store: &Store,
+    run: &str,
+    suites: &Suites,
+    baseline: &[BaselineEntry],
+) -> Result<Option<RunReport>, StoreError> {
+    let Some(record) = store.record(run).await?.filter(|record| record.summary.is_none()) else { return Ok(None) };
+    let Some(report) = store.report(run).await? else { return Ok(None) };
+    let is_complete = record.planned == report.results.len() as u64;
+    let status = if is_complete { RunStatus::Done } else { RunStatus::Cancelled };
+    let spent_us = report.summary.duration_us;
+    let summary = summary(status, record.planned, &report.results, spent_us, suites, baseline)
+        .with_lost_capabilities(&record.info.target.lost_capabilities);
+    Ok(Some(RunReport { summary, ..report }))
+}
+
+/// Returns the summary of results, with the baseline of the target.
+fn summary(
+    status: RunStatus,
+    planned: u64,
+    results: &[CaseResult],
+    spent_us: u64,
+    suites: &Suites,
+    baseline: &[BaselineEntry],
+) -> Summary {
+    let Comparison { expected, stale, unmatched } = baseline::judge(baseline, results, status, suites);
+    Summary { unmatched, ..Summary::with_baseline(status, planned, results, spent_us, expected, stale) }
 }
 
 async fn read_store(store: &Store, run: &str) -> Result<RecoveredData, StoreError> {
@@ -136,9 +175,8 @@ impl RecoveredData {
             // If the plan is lost, `planned` is 0. A run with results then counts as incomplete.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
-            let Comparison { expected, stale, unmatched } = baseline::judge(baseline, &ordered, status, suites);
-            let summary = Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale);
-            Summary { unmatched, ..summary }.with_lost_capabilities(&run.target.lost_capabilities)
+            summary(status, planned, &ordered, self.spent_us, suites, baseline)
+                .with_lost_capabilities(&run.target.lost_capabilities)
         });
         RunReport { run, cases, results: ordered, summary }
     }

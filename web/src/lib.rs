@@ -75,7 +75,7 @@ use clock::Clock;
 use connections::Limits;
 use starter::Starter;
 use store_watch::StoreWatch;
-use webhook::RunEnds;
+use webhook::{Messages, RunEnds};
 
 /// Options of the dashboard server.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ pub async fn serve(
     if let Some(Err(error)) = captures.folder.as_ref().map(captures::CaptureFolder::sweep) {
         tracing::warn!("cannot clean up the folder of captures: {error}");
     }
-    let (ends, ended) = RunEnds::channel();
+    let ends = RunEnds::default();
     let starter = Starter::new(start, &folder, &store, &live, &ends)?;
     if let Some(fault) = schedule.fault(&starter) {
         return Err(WebError::Schedule(fault));
@@ -138,7 +138,11 @@ pub async fn serve(
     let clock = Clock::default();
     let kept = retention::keep(retention, opened.clone(), folder.clone(), clock.clone(), stopped.clone());
     let scheduled = schedule.clone().keep(starter.clone(), clock.clone(), stopped.clone());
-    let messages = webhook::send_messages(webhook, opened.clone(), ended, stopped.clone());
+    let messages = match webhook {
+        Some(webhook) => Some(Messages::new(webhook, opened.clone(), clock.clone()).await?),
+        None => None,
+    };
+    let messages = webhook::send_messages(messages, ends, stopped.clone());
     let app = App {
         store: opened.clone(),
         watch: StoreWatch::new(Store::connect(&store).await?),

@@ -101,17 +101,30 @@ async fn site_on(
     captures: CaptureOptions,
     exports: Exports,
 ) -> Site {
+    let (app, stop) = app_on(url, folder, access, start, captures, exports).await;
+    site_of(app, stop)
+}
+
+/// Returns the state of a server, and the sender that stops it.
+async fn app_on(
+    url: &str,
+    folder: &Path,
+    access: Access,
+    start: Option<Start>,
+    captures: CaptureOptions,
+    exports: Exports,
+) -> (App, watch::Sender<bool>) {
     let store = Store::connect(url).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let access = Arc::new(AccessControl::new(access).unwrap());
     let live = Live::default();
     let starter = Starter::new(start, folder, url, &live, &RunEnds::default()).unwrap();
     let app = App {
-        store: store.clone(),
         watch: StoreWatch::new(store.clone()),
+        store,
         folder: folder.to_owned(),
-        live: live.clone(),
-        starter: starter.clone(),
+        live,
+        starter,
         schedule: RunSchedule::default(),
         clock: Clock::default(),
         access,
@@ -121,6 +134,11 @@ async fn site_on(
         readers: Arc::new(Semaphore::new(routes::READERS)),
         stopped,
     };
+    (app, stop)
+}
+
+fn site_of(app: App, stop: watch::Sender<bool>) -> Site {
+    let (store, live, starter) = (app.store.clone(), app.live.clone(), app.starter.clone());
     Site { store, live, starter, router: routes::router(app), stop }
 }
 

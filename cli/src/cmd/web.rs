@@ -93,8 +93,10 @@ pub(crate) struct Arguments {
     keep_size: Option<u64>,
     /// Post JSON to this http:// address when the verdict of a target changes
     ///
-    /// The verdict of a target is passed, failed or down. Only runs that this dashboard starts
-    /// count.
+    /// The verdict of a target is passed, failed or down. All runs that finish in the results store
+    /// count, also those of `weft test`. Runs that had finished when the dashboard started do not
+    /// count. weft does not use TLS: for a receiver with https, run a relay on this machine that
+    /// accepts http on loopback and forwards it to the receiver.
     #[arg(long, value_name = "URL")]
     webhook: Option<Webhook>,
     /// Start runs at the times in this TOML file
@@ -111,9 +113,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(healthy::run(arguments.listen));
     }
     let start = start(arguments)?;
-    if arguments.webhook.is_some() && start.is_none() {
-        reject!("--webhook: this dashboard starts no runs; add --target TARGET or --targets DIR");
-    }
     if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
         reject!("--captures {}: there is no such folder", folder.display());
     }

@@ -37,9 +37,10 @@ impl Store {
     /// The database fails, or a document in it is damaged.
     pub async fn earlier(&self, latest: &Latest, until_unix_ms: u64) -> Result<Option<RunRecord>, StoreError> {
         let query = self.records(
-            "WHERE target = $1 AND is_selection = $2 AND runs.status = 'done' AND rerun_of IS NULL \
+            "WHERE id = (SELECT id FROM runs \
+             WHERE target = $1 AND is_selection = $2 AND status = 'done' AND rerun_of IS NULL \
              AND (sequence, id) < (SELECT sequence, id FROM runs AS other WHERE other.id = $3) \
-             ORDER BY CASE WHEN started_unix_ms <= $4 THEN 0 ELSE 1 END, sequence DESC, id DESC LIMIT 1",
+             ORDER BY CASE WHEN started_unix_ms <= $4 THEN 0 ELSE 1 END, sequence DESC, id DESC LIMIT 1)",
         );
         let info = &latest.record.info;
         let until = i64::try_from(until_unix_ms).unwrap_or(i64::MAX);
@@ -81,8 +82,9 @@ impl Store {
     pub async fn active(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
         // Broken runs have old signs of life, so they are at the end.
         let query = self.records(
-            "WHERE runs.status IN ('planned', 'waiting-for-target', 'running') \
-             ORDER BY alive_unix_s DESC, sequence DESC, id DESC LIMIT $1",
+            "WHERE id IN (SELECT id FROM runs WHERE status IN ('planned', 'waiting-for-target', 'running') \
+             ORDER BY alive_unix_s DESC, sequence DESC, id DESC LIMIT $1) \
+             ORDER BY alive_unix_s DESC, sequence DESC, id DESC",
         );
         let rows = sqlx::query(query).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         let mut records = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;

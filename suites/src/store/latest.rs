@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlx::{AssertSqlSafe, Row};
 
 use super::read::{PlannedCase, RunRecord, record};
-use super::{Store, StoreError};
+use super::{Store, StoreError, TargetRecord};
 use crate::model::{CaseKey, RunReport, Score};
 
 /// SQL order of a target's runs. The first run represents the target.
@@ -54,14 +54,40 @@ impl Store {
     /// # Errors
     /// The database fails, or a document in it is damaged.
     pub async fn latest(&self, target: &str) -> Result<Option<Latest>, StoreError> {
-        let Some(mut record) = self.best(target).await? else { return Ok(None) };
-        if let Some((report, rerun_ids)) = self.with_reruns(&record).await? {
+        match self.best(target).await? {
+            Some(record) => self.latest_from(record).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Like [`latest`](Self::latest), for a target of the list [`targets`](Self::targets). Does not
+    /// search the runs of the target again. `None` if the run was deleted meanwhile.
+    ///
+    /// # Errors
+    /// The same as those of [`latest`](Self::latest).
+    pub async fn latest_of(&self, target: &TargetRecord) -> Result<Option<Latest>, StoreError> {
+        match self.record(&target.last).await? {
+            Some(record) => self.latest_from(record).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the results of the run that represents a target, with the results of its reruns.
+    async fn latest_from(&self, mut record: RunRecord) -> Result<Latest, StoreError> {
+        let reruns = self.reruns(&record).await?;
+        if let Some(known) = self.combined.get(&record, &reruns) {
+            return Ok(known);
+        }
+        if let Some((report, rerun_ids)) = self.with_reruns(&record, &reruns).await? {
+            let of = record.clone();
             let score = Score::of(&report.results);
             record.summary = Some(report.summary);
-            return Ok(Some(Latest { record, score, rerun_ids }));
+            let latest = Latest { record, score, rerun_ids };
+            self.combined.insert(of, reruns, latest.clone());
+            return Ok(latest);
         }
         let score = self.scores(&[&record.info.id]).await?.remove(&record.info.id).unwrap_or_default();
-        Ok(Some(Latest { record, score, rerun_ids: RerunIds::new() }))
+        Ok(Latest { record, score, rerun_ids: RerunIds::new() })
     }
 
     /// Returns a report, without transcripts, of the run that represents a target. The results of
@@ -71,7 +97,8 @@ impl Store {
     /// The database fails, or a document in it is damaged.
     pub async fn latest_outcomes(&self, target: &str) -> Result<Option<RunReport>, StoreError> {
         let Some(record) = self.best(target).await? else { return Ok(None) };
-        match self.with_reruns(&record).await? {
+        let reruns = self.reruns(&record).await?;
+        match self.with_reruns(&record, &reruns).await? {
             Some((report, _)) => Ok(Some(report)),
             None => self.outcomes(&record.info.id).await,
         }
@@ -109,15 +136,27 @@ impl Store {
         }
     }
 
-    /// Returns the finished run `of`. If a case was rerun, the result of the rerun replaces the
-    /// result in the run. `None` if the run is not finished, or if no finished rerun has the same
-    /// description of the target.
-    async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, RerunIds)>, StoreError> {
+    /// Returns the finished reruns of the finished run `of` that have the same description of the
+    /// target, in the order in which they started. Empty if the run is not finished.
+    async fn reruns(&self, of: &RunRecord) -> Result<Vec<RunRecord>, StoreError> {
+        if of.summary.is_none() {
+            return Ok(Vec::new());
+        }
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;
         let mut reruns = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
         reruns.retain(|rerun| rerun.info.target.has_same_description(&of.info.target));
-        if reruns.is_empty() || of.summary.is_none() {
+        Ok(reruns)
+    }
+
+    /// Returns the run `of`. If a case was rerun, the result of the rerun replaces the result in
+    /// the run. `None` if there are no reruns.
+    async fn with_reruns(
+        &self,
+        of: &RunRecord,
+        reruns: &[RunRecord],
+    ) -> Result<Option<(RunReport, RerunIds)>, StoreError> {
+        if reruns.is_empty() {
             return Ok(None);
         }
         let Some((mut report, mut unreached)) = self.outcomes_and_unreached(&of.info.id).await? else {

@@ -57,10 +57,10 @@ impl Store {
     /// query finds the text of the label anywhere in the description of a run.
     async fn candidates(&self, page: RunsPage<'_>, before: &str) -> Result<Vec<RunRecord>, StoreError> {
         let query = self.records(
-            "WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
+            "WHERE id IN (SELECT id FROM runs WHERE ($1 = '' OR target = $2) AND ($3 = '' OR \
              (sequence, id) < (SELECT sequence, id FROM runs AS other WHERE other.id = $4)) \
              AND ($5 = '' OR REPLACE(info, $6, '') <> info) \
-             ORDER BY sequence DESC, id DESC LIMIT $7",
+             ORDER BY sequence DESC, id DESC LIMIT $7) ORDER BY sequence DESC, id DESC",
         );
         let target = page.target.unwrap_or_default();
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -68,6 +68,25 @@ impl Store {
         let query = sqlx::query(query).bind(target).bind(target).bind(before).bind(before);
         let query = query.bind(&label).bind(&label).bind(i64::from(page.limit));
         query.fetch_all(&self.pool).await?.iter().map(record).collect()
+    }
+
+    /// Returns the ids of all finished runs, in the order in which the runs started, each with the
+    /// status with which the run finished: done or cancelled. A cancelled run can be resumed, and
+    /// then finishes again.
+    ///
+    /// # Errors
+    /// The database fails, or a row in it is damaged.
+    pub async fn finished_runs(&self) -> Result<Vec<(String, RunStatus)>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id, status FROM runs WHERE status IN ('done', 'cancelled') AND summary IS NOT NULL \
+             ORDER BY sequence, id",
+        );
+        let run = |row: &sqlx::any::AnyRow| {
+            let (id, status): (String, String) = (row.try_get("id")?, row.try_get("status")?);
+            let status: RunStatus = status.parse().map_err(|error| damaged(&id, error))?;
+            Ok((id, status))
+        };
+        rows.fetch_all(&self.pool).await?.iter().map(run).collect()
     }
 
     /// Returns the targets with runs, sorted by name.

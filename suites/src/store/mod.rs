@@ -7,6 +7,7 @@
 
 mod alive;
 mod changes;
+mod combined;
 mod latest;
 mod lists;
 mod migrations;
@@ -24,6 +25,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use sqlx::any::{AnyPoolOptions, install_default_drivers};
 use sqlx::migrate::MigrateError;
 use sqlx::{AnyPool, Executor};
+
+use combined::CombinedRuns;
 
 pub use changes::VerdictChange;
 pub use latest::Latest;
@@ -115,6 +118,7 @@ pub struct Store {
     pool: AnyPool,
     /// Whether the database is SQLite. Otherwise it is PostgreSQL.
     is_file: bool,
+    combined: CombinedRuns,
 }
 
 /// Name of the database in a run's folder.
@@ -181,7 +185,7 @@ impl Store {
         } else {
             migrations::migrator().run(&pool).await?;
         }
-        Ok(Store { pool, is_file })
+        Ok(Store { pool, is_file, combined: CombinedRuns::default() })
     }
 
     /// Closes the database after all writes.

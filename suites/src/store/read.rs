@@ -135,6 +135,9 @@ pub struct PastResult {
 
 impl Store {
     /// Returns a query for records of runs with these SQL conditions.
+    ///
+    /// The database may compute the counts of all runs that the conditions select, before it sorts
+    /// them and applies a limit. So conditions with a limit select ids in a query of their own.
     pub(super) fn records(&self, conditions: &'static str) -> AssertSqlSafe<String> {
         // The query consists of constant text only.
         AssertSqlSafe(format!(
@@ -150,7 +153,10 @@ impl Store {
     /// # Errors
     /// The database fails, or a document in it is damaged.
     pub async fn runs(&self, limit: u32) -> Result<Vec<RunRecord>, StoreError> {
-        let newest = self.records("ORDER BY sequence DESC, id DESC LIMIT $1");
+        let newest = self.records(
+            "WHERE id IN (SELECT id FROM runs ORDER BY sequence DESC, id DESC LIMIT $1) \
+             ORDER BY sequence DESC, id DESC",
+        );
         let rows = sqlx::query(newest).bind(i64::from(limit)).fetch_all(&self.pool).await?;
         rows.iter().map(record).collect()
     }

@@ -128,6 +128,26 @@ async fn replaces(lab: &Lab) {
     assert_eq!((report.run.id, report.results.len(), Some(report.summary)), (full.run.id, 4, latest.record.summary));
 }
 
+/// Pages show the results of many targets, so each combination of results is read only once.
+#[tokio::test]
+async fn results_with_reruns_are_read_once() {
+    let lab = Lab::new().await;
+    let full = lab.play(Target::builtin(), "p.n > 2", Filter::everything()).await;
+    let rerun = |n: i64| Filter::everything().rerun(&full.run.id, [key(n)]);
+    lab.play(Target::builtin(), "false", rerun(3)).await;
+    let latest = lab.latest().await;
+    let url = Store::url(&lab.folder.path().join(FILE_NAME)).unwrap();
+    let mut connection = AnyConnection::connect(&url).await.unwrap();
+    connection.execute("UPDATE results SET result = '{'").await.unwrap();
+    connection.close().await.unwrap();
+    assert_eq!(lab.latest().await, latest);
+    let target = &lab.store.targets().await.unwrap()[0];
+    assert_eq!(lab.store.latest_of(target).await.unwrap().unwrap(), latest);
+    // With another rerun, the results are combined again.
+    lab.play(Target::builtin(), "false", rerun(4)).await;
+    lab.store.latest("builtin").await.expect_err("the results are damaged");
+}
+
 #[tokio::test]
 async fn a_rerun_that_reaches_the_target_removes_its_headline() {
     let lab = Lab::new().await;

@@ -23,7 +23,7 @@ pub(super) async fn page(State(app): State<App>, RawQuery(query): RawQuery) -> R
         return Ok(Redirect::to(&format!("/runs?{query}")).into_response());
     }
     let now_ms = app.clock.now_ms();
-    let (newest, left_out) = pairs::newest(&app).await?;
+    let (newest, left_out) = pairs::newest(&app, &app.store.targets().await?).await?;
     let recent: Vec<&Latest> = newest.iter().filter(|latest| is_recent(latest, now_ms)).collect();
     let mut compared = Vec::new();
     for latest in recent {

@@ -42,7 +42,7 @@ pub(super) async fn columns(app: &App, target: &str) -> Result<(Vec<Column>, usi
     let mut columns = Vec::new();
     for target in targets.into_iter().take(MAX_TARGETS) {
         // Another process can delete a run meanwhile.
-        if let Some(latest) = app.store.latest(&target.name).await? {
+        if let Some(latest) = app.store.latest_of(&target).await? {
             let planned = app.store.latest_cases(&latest).await?;
             columns.push(Column { latest, planned });
         }

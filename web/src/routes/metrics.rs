@@ -30,7 +30,7 @@ async fn text(app: &App) -> Result<String, StoreError> {
     }
     let mut last = Vec::new();
     for target in app.store.targets().await? {
-        last.extend(app.store.latest(&target.name).await?);
+        last.extend(app.store.latest_of(&target).await?);
     }
     head(
         &mut text,

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Html;
-use weft_suites::store::Latest;
+use weft_suites::store::{Latest, TargetRecord};
 
 use crate::app::App;
 use crate::failure::Failure;
@@ -12,19 +12,18 @@ use crate::view;
 const MAX_TARGETS: usize = 64;
 
 pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure> {
-    let (newest, left_out) = newest(&app).await?;
+    let (newest, left_out) = newest(&app, &app.store.targets().await?).await?;
     Ok(Html(view::pairs(&newest, left_out)?))
 }
 
-/// Returns the run that represents each target, for at most [`MAX_TARGETS`] targets, and the number
-/// of further targets.
-pub(super) async fn newest(app: &App) -> Result<(Vec<Latest>, usize), Failure> {
-    let targets = app.store.targets().await?;
+/// Returns the run that represents each of `targets`, for at most [`MAX_TARGETS`] targets, and the
+/// number of further targets.
+pub(super) async fn newest(app: &App, targets: &[TargetRecord]) -> Result<(Vec<Latest>, usize), Failure> {
     let left_out = targets.len().saturating_sub(MAX_TARGETS);
     let mut newest = Vec::new();
-    for target in targets.into_iter().take(MAX_TARGETS) {
+    for target in targets.iter().take(MAX_TARGETS) {
         // Another process can delete a run meanwhile.
-        newest.extend(app.store.latest(&target.name).await?);
+        newest.extend(app.store.latest_of(target).await?);
     }
     Ok((newest, left_out))
 }

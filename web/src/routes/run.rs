@@ -2,17 +2,27 @@
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
+use serde::Deserialize;
 
-use super::extract::Path;
+use super::extract::{Path, Query};
 use super::find::find_run;
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::view::{self, OperatorForms, RunPage};
 
+/// The query of the page of a run.
+#[derive(Deserialize)]
+pub(super) struct RunQuery {
+    /// Index of the first case in the list of cases.
+    #[serde(default)]
+    from: usize,
+}
+
 pub(super) async fn page(
     State(app): State<App>,
     Path(run): Path<String>,
+    Query(query): Query<RunQuery>,
     session: Option<Extension<Session>>,
 ) -> Result<Html<String>, Failure> {
     let detail = find_run(&app, &run).await?;
@@ -33,6 +43,7 @@ pub(super) async fn page(
         job: app.starter.job_of(target, &run),
         forms: operator.filter(|_| is_startable),
         operator,
+        from: query.from,
     };
     Ok(Html(view::run(page)?))
 }

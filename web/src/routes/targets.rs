@@ -27,7 +27,7 @@ const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the sto
 
 pub(super) async fn list(State(app): State<App>, session: Option<Extension<Session>>) -> Result<Html<String>, Failure> {
     let stored = app.store.targets().await?;
-    let (newest, _) = pairs::newest(&app).await?;
+    let (newest, _) = pairs::newest(&app, &stored).await?;
     let recent = app.store.recent_counts(SMALL_TREND).await?;
     let configured: Vec<_> = app.starter.states().collect();
     let now_ms = app.clock.now_ms();

@@ -91,7 +91,7 @@ struct Inner {
 
 impl Starter {
     /// Makes a queue for each target. The runs write into a subfolder of `folder` and into the
-    /// store. `ends` gets the ids of ended runs.
+    /// store. `ends` notes each end of a run.
     ///
     /// # Errors
     /// Returns an error if the name of a target is not a valid folder name.
@@ -118,10 +118,10 @@ impl Starter {
         Ok(Starter(Some(Arc::new(Inner { suites, queues }))))
     }
 
-    /// Finishes the runs that a killed server left unfinished: writes their summaries.
+    /// Finishes the runs that a killed server left unfinished: writes their reports and summaries.
     pub(crate) async fn finish_killed(&self, store: &Store) {
         for queue in self.queues() {
-            finish_killed::finish_killed(store, queue.out()).await;
+            finish_killed::finish_killed(store, queue.target(), queue.context()).await;
         }
     }
 

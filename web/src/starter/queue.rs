@@ -1,7 +1,6 @@
 //! The current run and the waiting runs against one target.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use schemars::JsonSchema;
@@ -84,8 +83,8 @@ impl TargetQueue {
         &self.target
     }
 
-    pub(super) fn out(&self) -> &Path {
-        &self.context.out
+    pub(super) fn context(&self) -> &JobContext {
+        &self.context
     }
 
     pub(super) fn state(&self) -> QueueState {
@@ -170,13 +169,11 @@ async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
         };
         let result = run_job::run_job(target.clone(), context.clone(), wanted, cancel, note).await;
         let mut jobs = locked(&inner.jobs);
-        let run = jobs.running.take().and_then(|(job, _)| job.run);
+        jobs.running = None;
         jobs.trouble = result.err();
         if let Some(trouble) = &jobs.trouble {
             tracing::error!("{}: {trouble}", target.name());
         }
-        if let Some(run) = run {
-            context.ends.note(run);
-        }
+        context.ends.note();
     }
 }

@@ -17,7 +17,7 @@ use crate::lock::locked;
 use crate::webhook::RunEnds;
 
 /// The parts that all runs against a target share: output folder, store, suites, live events and
-/// the list of ended runs.
+/// the notes of ended runs.
 #[derive(Debug, Clone)]
 pub(super) struct JobContext {
     pub(super) out: PathBuf,

@@ -199,6 +199,7 @@ async fn every_described_field_occurs_in_an_answer() {
                 | "RunInfo.labels"
                 | "RunInfo.suites"
                 | "TargetEntry.control"
+                | "TargetEntry.next_unix_ms"
                 | "TargetInfo.device"
                 | "TargetInfo.file"
                 | "TargetInfo.identity"
@@ -243,6 +244,27 @@ async fn every_described_field_occurs_in_an_answer() {
     let missing: Vec<String> = described.filter(|name| !checker.seen.contains(name) && !elsewhere(name)).collect();
     assert!(missing.is_empty(), "described but never sent: {missing:?}");
     assert!(checker.seen.len() > 60, "{:?}", checker.seen);
+}
+
+#[tokio::test]
+async fn targets_have_the_time_of_their_next_scheduled_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = Store::url(&folder.path().join(FILE_NAME)).unwrap();
+    let (access, captures) = (Access::default(), CaptureOptions::default());
+    let (app, stop) = app_on(&url, folder.path(), access, Some(runs::start()), captures, Exports::default()).await;
+    let schedule = "[[run]]\ntarget = \"bad\"\nat = \"12:00\"\n".parse().unwrap();
+    // Shortly after midnight of 2026-01-31.
+    let (_time, now) = watch::channel(1_769_817_600_001);
+    let site = site_of(App { schedule, clock: Clock::Manual(now), ..app }, stop);
+    let document = json(&site, "/api/openapi.json").await;
+    let mut checker = Checker { document: &document, seen: BTreeSet::new() };
+    let targets = json(&site, "/api/targets").await;
+    checker.answer("/api/targets", "200", &targets);
+    let next = |name: &str| {
+        let target = targets["targets"].as_array().unwrap().iter().find(|target| target["name"] == name);
+        target.unwrap()["next_unix_ms"].as_u64()
+    };
+    assert_eq!((next("bad"), next("builtin")), (Some(1_769_860_800_000), None));
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Tests of the home page, and of the verdicts, ages and trends of targets.
 
 use weft_suites::clock;
-use weft_suites::store::RunsPage;
+use weft_suites::store::{RunsPage, VerdictChange};
 
 use super::pages::passing_run;
 use super::*;
+use crate::view::{ComparedTarget, HomePage};
 
 /// A day, in milliseconds.
 const DAY: u64 = 86_400_000;
@@ -91,6 +92,36 @@ async fn shows_changes_since_yesterday() {
     days_ago(&site, &good, "new", 0).await;
     let page = site.text("/").await;
     assert!(section(&page, "changed").contains("<strong class=\"pass\">16 cases fixed</strong>"), "{page}");
+}
+
+/// The limit of 200 kB is a goal of the project.
+#[tokio::test]
+async fn lists_of_changes_are_short_if_many_targets_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    passing_run(folder.path()).await;
+    let latest = site(folder.path()).await.store.latest("builtin").await.unwrap().unwrap();
+    let verdicts = [
+        (Verdict::Pass, Verdict::Fail),
+        (Verdict::Fail, Verdict::Pass),
+        (Verdict::Pass, Verdict::Inconclusive),
+    ];
+    let change = |number: usize| {
+        let key = CaseKey::new(&format!("mpa/7.1-a-section-with-a-name/a-case-with-a-name-{number}"));
+        let (before, after) = verdicts[number % verdicts.len()];
+        VerdictChange { key, before, after }
+    };
+    let changes: Vec<_> = (0..30).map(change).collect();
+    for (targets, listed) in [(1, 5), (64, 1)] {
+        let newest = vec![latest.clone(); targets];
+        let compared = |latest| ComparedTarget { latest, before: None, changes: changes.clone() };
+        let compared: Vec<_> = newest.iter().map(compared).collect();
+        let shown =
+            HomePage { now_ms: 0, newest: &newest, left_out: 0, compared: &compared, active: &[], configured: &[] };
+        let page = crate::view::home(&shown).unwrap();
+        assert!(page.len() < 200_000, "{targets}: {} bytes", page.len());
+        let more = format!("and {} more", 10 - listed);
+        assert_eq!(page.matches(&more).count(), 3 * targets, "{targets}: {page}");
+    }
 }
 
 #[tokio::test]

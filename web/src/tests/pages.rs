@@ -209,6 +209,50 @@ async fn a_case_that_does_not_apply_to_a_target_makes_no_difference() {
 
 /// The limit of 200 kB is a goal of the project.
 #[tokio::test]
+async fn the_cases_of_a_long_run_have_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    let result = |number: usize| {
+        let mut result = report.results[0].clone();
+        result.key.case = format!("mpa/7.1-a-section-with-a-name/a-case-with-a-name-{number}");
+        result.verdict = if number < 120 { Verdict::Fail } else { Verdict::Pass };
+        result.steps.clear();
+        result
+    };
+    let results: Vec<_> = (0..130).map(result).collect();
+    let keys: Vec<CaseKey> = results.iter().map(|result| result.key.clone()).collect();
+    for id in ["long", "live"] {
+        let mut run = report.run.clone();
+        run.id = id.into();
+        site.store.begin(&run, &report.cases, &keys).await.unwrap();
+        for result in &results {
+            site.store.finish_case(id, result).await.unwrap();
+        }
+    }
+    let summary = Summary::of(RunStatus::Done, 130, &results, 1);
+    site.store.finish("long", &summary).await.unwrap();
+    let listed = |page: &str| -> Vec<String> {
+        page.split("<tr data-key=\"").skip(1).filter_map(|row| Some(row.split_once('"')?.0.to_owned())).collect()
+    };
+    let first = site.text("/runs/long").await;
+    assert!(first.contains("Cases 1 to 100 of 130") && first.len() < 200_000, "{} bytes: {first}", first.len());
+    assert!(first.contains("<details class=\"part\"><summary>Cases that did not pass (120)</summary>"), "{first}");
+    let passed = "<p><a href=\"/runs/long?from=120#cases\">Cases that passed (10)</a></p>";
+    assert!(first.contains(passed) && !first.contains("<summary>Cases that passed"), "{first}");
+    assert!(first.contains("<a rel=\"next\" href=\"/runs/long?from=100#cases\">Next</a>"), "{first}");
+    let second = site.text("/runs/long?from=100").await;
+    let both: Vec<String> = [first, second].iter().flat_map(|page| listed(page)).collect();
+    assert_eq!(both, keys.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(listed(&site.text("/runs/long?from=120").await).len(), 10);
+    // The script of a live page needs all cases.
+    site.store.set_status("live", RunStatus::Running).await.unwrap();
+    let live = site.text("/runs/live").await;
+    assert!(listed(&live).len() == 130 && !live.contains("rel=\"next\""), "{live}");
+}
+
+/// The limit of 200 kB is a goal of the project.
+#[tokio::test]
 async fn a_long_list_of_cases_is_cut() {
     let folder = tempfile::tempdir().unwrap();
     passing_run(folder.path()).await;
@@ -396,7 +440,8 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
     assert_eq!(site.get("/targets/none/baseline").await.status(), StatusCode::NOT_FOUND);
 }
 
-/// A goal of the project: each page takes at most 200 ms with 1,000 runs of 500 cases in the store.
+/// A goal of the project: with 1,000 runs of 500 cases in the store, each page takes at most 200 ms
+/// and has less than 200 kB. Answers of the API can be larger.
 /// `cargo test --release -p weft-web -- --ignored --nocapture` prints the time of each page.
 #[tokio::test]
 #[ignore = "makes a store of 500,000 results, which takes a while; the times are meaningful only in a release build"]
@@ -424,7 +469,7 @@ async fn pages_of_a_large_store_are_fast() {
     site.store.finish(id, &summary).await.unwrap();
 
     // Add 999 copies of that run, without steps, because 500,000 results with steps would have 5
-    // GB.
+    // GB. Also add a rerun of one case of the newest copy.
     let file = format!("sqlite://{}", folder.path().join(FILE_NAME).display());
     let mut raw = sqlx::SqliteConnection::connect(&file).await.unwrap();
     raw.execute(
@@ -436,20 +481,27 @@ async fn pages_of_a_large_store_are_fast() {
          INSERT INTO cases SELECT 'copy-' || i, id, info FROM n CROSS JOIN cases;
          INSERT INTO results SELECT 'copy-' || i, position, case_key, verdict, duration_us,
              CASE WHEN i = 1 THEN result ELSE json_set(result, '$.steps', json('[]')) END FROM n CROSS JOIN results;
-         INSERT INTO judged SELECT 'copy-' || i, requirement, strength, verdict FROM n CROSS JOIN judged;",
+         INSERT INTO judged SELECT 'copy-' || i, requirement, strength, verdict FROM n CROSS JOIN judged;
+         INSERT INTO runs (id, started_unix_ms, target, status, info, summary, sequence, is_selection, rerun_of)
+             SELECT 'rerun', started_unix_ms, target, status, json_set(info, '$.id', 'rerun', '$.rerun_of', 'copy-1'),
+             summary, 0, 1, 'copy-1' FROM runs WHERE id = 'copy-1';
+         INSERT INTO results SELECT 'rerun', position, case_key, verdict, duration_us, result FROM results
+             WHERE run_id = 'copy-1' AND position = 0;",
     )
     .await
     .unwrap();
     raw.close().await.unwrap();
 
     let case = case_page("copy-4", key);
-    let mut slow = Vec::new();
+    let (mut slow, mut large) = (Vec::new(), Vec::new());
     for path in [
         "/".to_owned(),
         "/runs".to_owned(),
         "/runs?target=target-1".to_owned(),
         "/runs?before=copy-500".to_owned(),
+        "/runs?label=no%3Dsuch".to_owned(),
         format!("/runs/{id}"),
+        format!("/runs/{id}?from=400"),
         case_page(id, key),
         case,
         format!("/compare?before=copy-1&after={id}"),
@@ -459,6 +511,7 @@ async fn pages_of_a_large_store_are_fast() {
         "/pairs".to_owned(),
         "/targets".to_owned(),
         "/targets/target-1".to_owned(),
+        "/targets/target-1?axis=".to_owned(),
         "/targets/target-1/baseline".to_owned(),
         format!("/runs/{id}/sections"),
         "/api/runs".to_owned(),
@@ -481,9 +534,13 @@ async fn pages_of_a_large_store_are_fast() {
         took.sort_unstable();
         let [middle, slowest] = [took[2], took[4]].map(|time| time.as_secs_f64() * 1e3);
         eprintln!("{middle:>8.1} ms (slowest {slowest:.1}) {size:>8} bytes  {path}");
+        if size >= 200_000 && !path.starts_with("/api/") {
+            large.push(path.clone());
+        }
         if took[2] >= Duration::from_millis(200) {
             slow.push(path);
         }
     }
     assert!(slow.is_empty(), "200 ms and more: {slow:?}");
+    assert!(large.is_empty(), "200 kB and more: {large:?}");
 }

@@ -1,7 +1,8 @@
 //! Tests of starting, stopping and repeating runs from a page, and of runs of a killed server.
 
 use sqlx::{Connection, Executor};
-use weft_suites::model::Counts;
+use weft_suites::baseline::BaselineEntry;
+use weft_suites::model::{Counts, ExitCode};
 
 use super::*;
 
@@ -219,14 +220,21 @@ async fn shows_a_run_whose_process_is_gone_as_broken() {
 /// A site whose previous server was killed after one case of a run. Also returns the report of the
 /// complete run.
 pub(super) async fn after_killed_server(folder: &Path) -> (Site, RunReport) {
-    let report = failing_run(&folder.join("targets/builtin")).await;
     let site = startable(folder).await;
+    let report = killed_server(&site, folder).await;
+    (site, report)
+}
+
+/// Leaves the run of a server that was killed after one case. Returns the report of the complete
+/// run.
+async fn killed_server(site: &Site, folder: &Path) -> RunReport {
+    let report = failing_run(&folder.join("targets/builtin")).await;
     let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
     let id = &report.run.id;
     site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
     site.store.set_status(id, RunStatus::Running).await.unwrap();
     site.store.finish_case(id, &report.results[0]).await.unwrap();
-    (site, report)
+    report
 }
 
 #[tokio::test]
@@ -242,4 +250,48 @@ async fn writes_the_summary_of_a_run_of_a_killed_server() {
     site.store.finish(id, &report.summary).await.unwrap();
     site.starter.finish_killed(&site.store).await;
     assert_eq!(site.store.record(id).await.unwrap().unwrap().status, RunStatus::Done);
+}
+
+#[tokio::test]
+async fn a_run_of_a_killed_server_gets_its_baseline_and_its_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = BaselineEntry {
+        case: "mpa/*".into(),
+        outcome: Verdict::Fail,
+        signature: "MPA-7.1.1-2".into(),
+        reason: "firmware 1.2".into(),
+        link: None,
+    };
+    let targets = vec![Target::builtin().with_baseline(vec![entry])];
+    let start = Start { targets, suites: Suites::embedded().unwrap() };
+    let site = site_for(folder.path(), Access::default(), Some(start)).await;
+    let report = killed_server(&site, folder.path()).await;
+    let out = folder.path().join("targets/builtin");
+    assert!(!out.join("report.json").exists(), "the server was killed before the reports");
+    site.starter.finish_killed(&site.store).await;
+    let summary = site.store.record(&report.run.id).await.unwrap().unwrap().summary.unwrap();
+    // The failure is expected, but the other cases have no result.
+    assert_eq!(summary.exit_code, ExitCode::Inconclusive);
+    let expected: Vec<&CaseKey> = summary.expected.iter().map(|expected| &expected.key).collect();
+    assert_eq!(expected, [&report.results[0].key]);
+    let written: RunReport = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
+    assert_eq!((&written.run, &written.summary), (&report.run, &summary));
+    assert_eq!(written.results.len(), 1);
+    for name in ["report.html", "junit.xml", "report.tap", "report.sarif", "summary.md"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_with_all_results_is_done_although_its_server_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, report) = after_killed_server(folder.path()).await;
+    let id = &report.run.id;
+    for result in &report.results {
+        site.store.finish_case(id, result).await.unwrap();
+    }
+    site.starter.finish_killed(&site.store).await;
+    let record = site.store.record(id).await.unwrap().unwrap();
+    assert_eq!(record.status, RunStatus::Done);
+    assert_eq!(record.summary.unwrap().counts, report.summary.counts);
 }

@@ -46,6 +46,9 @@ async fn starts_a_run_and_serves_every_linked_page() {
     assert!(!folder.path().join(FILE_NAME).exists(), "the store is elsewhere");
     let runs: Vec<String> = site.store.runs(9).await.unwrap().into_iter().map(|record| record.info.id).collect();
     let [second, first] = runs.as_slice() else { panic!("{runs:?}") };
+    let finished = site.store.finished_runs().await.unwrap();
+    let done = |id: &String| (id.clone(), RunStatus::Done);
+    assert_eq!(finished, [done(first), done(second)]);
     let mut wanted: Vec<String> =
         ["/", "/runs", "/matrix?show=differing", "/pairs", "/metrics", "/api/runs", "/api/targets", "/api/matrix"]
             .map(ToOwned::to_owned)

@@ -12,6 +12,11 @@ use crate::starter::QueueState;
 
 /// The maximum number of cases in one list of changes. The comparison of the runs has all cases.
 const MAX_CASES: usize = 5;
+/// The number of lists of changes that a target can have.
+const LISTS: usize = 3;
+/// The approximate maximum number of cases in all lists of changes. With more, a page about many
+/// targets would be larger than 200 kB.
+const MAX_LINKS: usize = 240;
 
 /// The data of the page.
 pub(crate) struct HomePage<'a> {
@@ -107,7 +112,10 @@ struct Queue<'a> {
 
 /// Renders the page.
 pub(crate) fn home(shown: &HomePage<'_>) -> Result<String, askama::Error> {
-    let changed: Vec<_> = shown.compared.iter().filter_map(|target| changed_target(target, shown.now_ms)).collect();
+    let with_lists = shown.compared.iter().filter(|target| !target.changes.is_empty()).count();
+    let most = (MAX_LINKS / (LISTS * with_lists.max(1))).clamp(1, MAX_CASES);
+    let changed = shown.compared.iter().filter_map(|target| changed_target(target, shown.now_ms, most));
+    let changed: Vec<_> = changed.collect();
     let page = Page {
         is_empty: shown.newest.is_empty(),
         line: line(shown.newest),
@@ -179,8 +187,8 @@ fn red_target(record: &RunRecord, now_ms: u64) -> RedTarget<'_> {
     }
 }
 
-/// Returns the changes of a target. `None` if nothing changed.
-fn changed_target<'a>(target: &'a ComparedTarget<'a>, now_ms: u64) -> Option<ChangedTarget<'a>> {
+/// Returns the changes of a target, with at most `most` cases in a list. `None` if nothing changed.
+fn changed_target<'a>(target: &'a ComparedTarget<'a>, now_ms: u64, most: usize) -> Option<ChangedTarget<'a>> {
     let ComparedTarget { latest, before, changes } = target;
     if before.is_some() && changes.is_empty() {
         return None;
@@ -193,18 +201,18 @@ fn changed_target<'a>(target: &'a ComparedTarget<'a>, now_ms: u64) -> Option<Cha
         href: url::target(&info.target.name),
         age: time::ago(now_ms, info.started_unix_ms),
         before: before.as_ref().map(compare),
-        lists: change_lists(latest, changes),
+        lists: change_lists(latest, changes, most),
     })
 }
 
-fn change_lists(latest: &Latest, changes: &[VerdictChange]) -> Vec<ChangeList> {
+fn change_lists(latest: &Latest, changes: &[VerdictChange], most: usize) -> Vec<ChangeList> {
     let fails = |change: &VerdictChange| change.after == Verdict::Fail;
     let fixed = |change: &VerdictChange| change.before == Verdict::Fail && change.after == Verdict::Pass;
     let other = |change: &VerdictChange| !fails(change) && !fixed(change);
-    let lists = [
-        change_list(latest, changes, "fail", "newly failing", &fails),
-        change_list(latest, changes, "pass", "fixed", &fixed),
-        change_list(latest, changes, "inconclusive", "with another verdict", &other),
+    let lists: [ChangeList; LISTS] = [
+        change_list(latest, changes, most, ("fail", "newly failing"), &fails),
+        change_list(latest, changes, most, ("pass", "fixed"), &fixed),
+        change_list(latest, changes, most, ("inconclusive", "with another verdict"), &other),
     ];
     lists.into_iter().filter(|list| list.number > 0).collect()
 }
@@ -212,8 +220,8 @@ fn change_lists(latest: &Latest, changes: &[VerdictChange]) -> Vec<ChangeList> {
 fn change_list(
     latest: &Latest,
     changes: &[VerdictChange],
-    class: &'static str,
-    words: &'static str,
+    most: usize,
+    (class, words): (&'static str, &'static str),
     is_in: &dyn Fn(&VerdictChange) -> bool,
 ) -> ChangeList {
     let listed: Vec<&VerdictChange> = changes.iter().filter(|change| is_in(change)).collect();
@@ -221,7 +229,7 @@ fn change_list(
         let VerdictChange { key, before, after } = change;
         (format!("{key}: {before} to {after}"), url::case(latest.run_of(key), key))
     };
-    ChangeList { class, words, number: listed.len(), cases: listed.iter().take(MAX_CASES).map(case).collect() }
+    ChangeList { class, words, number: listed.len(), cases: listed.iter().take(most).map(case).collect() }
 }
 
 fn active_run(record: &RunRecord, now_ms: u64) -> ActiveRun<'_> {

@@ -1,5 +1,8 @@
 //! The page of one run. Like the HTML report, the page of a finished run begins with the overview
-//! of the run, and folds its cases.
+//! of the run, and folds its cases. A finished run with many cases has several pages.
+
+use std::collections::HashMap;
+use std::ops::Range;
 
 use askama::Template;
 use weft_core::RequirementId;
@@ -10,6 +13,7 @@ use weft_suites::model::{
 use weft_suites::report::{Bar, CauseList, Overview, SkippedCases};
 use weft_suites::store::{PlannedCase, RunDetail};
 
+use super::captures::{Links, part};
 use super::counts::{Count, counts, partial};
 use super::operator::OperatorForms;
 use super::{runs, time, url};
@@ -49,6 +53,10 @@ struct Page<'a> {
     stale: &'a [String],
     /// The cases in folded parts.
     parts: Vec<Part<'a>>,
+    /// The part of the list of cases on this page. The list is in the order of the parts.
+    range: Range<usize>,
+    /// The links to the other parts of the list. Empty if this page has all cases.
+    pages: Links,
     /// The labels as `KEY=VALUE`, each with the address of the runs that have it.
     labels: Vec<(String, String)>,
     /// The numbers of met requirements, by level.
@@ -87,6 +95,8 @@ pub(crate) struct RunPage<'a> {
     pub(crate) forms: Option<OperatorForms<'a>>,
     /// The rights of an operator.
     pub(crate) operator: Option<OperatorForms<'a>>,
+    /// Index of the first case in the list of cases, if the run is over.
+    pub(crate) from: usize,
 }
 
 struct Expected<'a> {
@@ -100,7 +110,12 @@ struct Expected<'a> {
 /// Cases with similar verdicts.
 struct Part<'a> {
     title: &'static str,
+    /// Number of cases, including those on other pages.
+    cases: usize,
+    /// The cases on this page.
     groups: Vec<Group<'a>>,
+    /// If this page has none of the cases: the address of the first page that has some.
+    elsewhere: Option<String>,
 }
 
 /// The titles of the parts.
@@ -123,7 +138,7 @@ struct Line {
 
 /// Renders the page.
 pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
-    let RunPage { detail, results, score, live_state, job, forms, operator } = shown;
+    let RunPage { detail, results, score, live_state, job, forms, operator, from } = shown;
     let record = &detail.record;
     let mut so_far = Counts::default();
     for verdict in detail.planned.iter().filter_map(|case| case.verdict) {
@@ -140,6 +155,12 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
     let (line, notes, bars, skipped) = match overview {
         Some(Overview { class, line, notes, bars, skipped, .. }) => (Some((class, line)), notes, bars, skipped),
         None => Default::default(),
+    };
+    let total = detail.planned.len();
+    // The script of a live page needs the lines of all cases.
+    let (range, pages) = match is_live {
+        true => (0..total, Links::new()),
+        false => part(from, total, |from| url::run_part(&record.info.id, from)),
     };
     let page = Page {
         line,
@@ -163,7 +184,9 @@ pub(crate) fn run(shown: RunPage<'_>) -> Result<String, askama::Error> {
         failing: summary.map(|summary| summary.failing.clone()).unwrap_or_default(),
         expected: summary.map(|summary| expected(&record.info.id, summary)).unwrap_or_default(),
         stale: summary.map_or(&[], |summary| &summary.stale),
-        parts: parts(groups(detail)),
+        parts: parts(detail, &range),
+        range,
+        pages,
         labels: runs::labels(&record.info),
         score: score.as_ref().map(ToString::to_string).unwrap_or_default(),
         waits: live_state.waits,
@@ -217,34 +240,42 @@ fn line(run: &str, planned: &PlannedCase) -> Line {
     }
 }
 
-/// Divides the cases into the parts of the page. Empty parts are left out.
-fn parts(groups: Vec<Group<'_>>) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part<'_>> = PARTS.into_iter().map(|title| Part { title, groups: Vec::new() }).collect();
-    for group in groups {
-        if let Some(part) = parts.get_mut(part_of(&group)) {
-            part.groups.push(group);
+/// Divides the cases into the parts of the page. Empty parts are left out. `range` is the part of
+/// the list of cases on this page.
+fn parts<'a>(detail: &'a RunDetail, range: &Range<usize>) -> Vec<Part<'a>> {
+    let run = detail.record.info.id.as_str();
+    let infos: HashMap<&str, &CaseInfo> = detail.cases.iter().map(|case| (case.id.as_str(), case)).collect();
+    let mut cases: Vec<Vec<&[PlannedCase]>> = vec![Vec::new(); PARTS.len()];
+    for variants in detail.planned.chunk_by(|a, b| a.key.case == b.key.case) {
+        if let Some(part) = cases.get_mut(part_of(variants)) {
+            part.push(variants);
         }
     }
-    parts.retain(|part| !part.groups.is_empty());
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for (title, cases) in PARTS.into_iter().zip(cases).filter(|(_, cases)| !cases.is_empty()) {
+        let begin = at;
+        let mut groups = Vec::new();
+        for variants in cases.iter().copied() {
+            let [from, to] = [range.start, range.end].map(|end| end.saturating_sub(at).min(variants.len()));
+            at += variants.len();
+            let shown = variants.get(from..to).unwrap_or_default();
+            let Some(id) = shown.first().map(|case| case.key.case.as_str()) else { continue };
+            let lines = shown.iter().map(|case| line(run, case)).collect();
+            groups.push(Group { id, case: infos.get(id).copied(), lines });
+        }
+        let elsewhere = groups.is_empty().then(|| url::run_part(run, begin));
+        parts.push(Part { title, cases: cases.len(), groups, elsewhere });
+    }
     parts
 }
 
-/// Returns the index in [`PARTS`] for a case.
-fn part_of(group: &Group<'_>) -> usize {
-    let worst = group.lines.iter().filter_map(|line| line.verdict).max();
-    match worst {
+/// Returns the index in [`PARTS`] for the variants of a case.
+fn part_of(variants: &[PlannedCase]) -> usize {
+    match variants.iter().filter_map(|case| case.verdict).max() {
         Some(verdict) if verdict > Verdict::Pass => 0,
-        _ if group.lines.iter().any(|line| line.verdict.is_none()) => 3,
+        _ if variants.iter().any(|case| case.verdict.is_none()) => 3,
         Some(Verdict::Pass) => 1,
         _ => 2,
     }
-}
-
-fn groups(detail: &RunDetail) -> Vec<Group<'_>> {
-    let group = |planned: &'_ [PlannedCase]| planned.iter().map(|case| line(&detail.record.info.id, case)).collect();
-    let chunks = detail.planned.chunk_by(|a, b| a.key.case == b.key.case);
-    chunks
-        .filter_map(|planned| Some((planned, planned.first()?.key.case.as_str())))
-        .map(|(planned, id)| Group { id, case: detail.cases.iter().find(|case| case.id == id), lines: group(planned) })
-        .collect()
 }

@@ -11,6 +11,11 @@ pub(crate) fn run(id: &str) -> String {
     format!("/runs/{}", escaped(id, false))
 }
 
+/// The page of a run, with the list of its cases from index `from` on.
+pub(super) fn run_part(id: &str, from: usize) -> String {
+    format!("{}?from={from}#cases", run(id))
+}
+
 /// The form that deletes a run.
 pub(super) fn delete(id: &str) -> String {
     format!("{}/delete", run(id))

@@ -4,6 +4,11 @@ use std::str::FromStr;
 
 /// The port of `http` addresses without a port.
 const HTTP: u16 = 80;
+/// The beginning of addresses that need TLS.
+const HTTPS: &str = "https://";
+const NO_TLS: &str = "https is not supported, because weft does not use TLS; run a relay on this machine that accepts \
+                      http on loopback and forwards it to this address, and name the address of the relay, such as \
+                      http://127.0.0.1:8080/PATH";
 
 /// The address that gets a message when the verdict of a target changes. Its form is
 /// `http://HOST[:PORT][/PATH]`.
@@ -22,8 +27,8 @@ impl FromStr for Webhook {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.starts_with("https://") {
-            return Err("weft does not use TLS; name an http:// address, such as a proxy on this machine".to_owned());
+        if text.get(..HTTPS.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(HTTPS)) {
+            return Err(NO_TLS.to_owned());
         }
         let wrong = || format!("{text:?}: expected http://HOST:PORT/PATH, without user, password and fragment");
         let rest = text.strip_prefix("http://").ok_or_else(wrong)?;
@@ -70,7 +75,10 @@ mod tests {
 
     #[test]
     fn rejects_other_addresses() {
-        assert!("https://lab.example/".parse::<Webhook>().unwrap_err().contains("TLS"));
+        for text in ["https://lab.example/x", "HTTPS://lab.example/x"] {
+            let error = text.parse::<Webhook>().unwrap_err();
+            assert!(error.starts_with("https is not supported") && error.contains("run a relay"), "{error}");
+        }
         for wrong in [
             "",
             "lab.example",

@@ -94,7 +94,7 @@ pub(super) async fn pairs(State(app): State<App>) -> Result<Json<Pairs>, ApiFail
     use weft_suites::model::Role;
     const TESTER: &str = "weft";
     let mut pairs = Vec::new();
-    for latest in pairs::newest(&app).await?.0 {
+    for latest in pairs::newest(&app, &app.store.targets().await?).await?.0 {
         let record = &latest.record;
         let name = &record.info.target.name;
         let pair = |initiator: &str, responder: &str| Pair {

@@ -119,6 +119,7 @@ async fn export(state: State<App>, Api(Path(run)): Api<Path<String>>) -> Result<
 
 async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {
     let mut stored: Vec<TargetEntry> = app.store.targets().await?.into_iter().map(TargetEntry::from).collect();
+    let now_ms = app.clock.now_ms();
     let own = app.starter.states().map(|(target, state)| {
         let known = stored.iter().find(|entry| entry.name == target.name());
         TargetEntry {
@@ -126,6 +127,7 @@ async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {
             runs: known.map_or(0, |known| known.runs),
             last: known.and_then(|known| known.last.clone()),
             control: Some(state),
+            next_unix_ms: app.schedule.next_ms(target.name(), now_ms),
         }
     });
     let mut targets: Vec<TargetEntry> = own.collect();

@@ -89,6 +89,10 @@ pub(super) struct TargetEntry {
     /// Current and queued runs, if this server can start runs against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) control: Option<QueueState>,
+    /// Time of the next scheduled run against the target, in milliseconds since 1970-01-01 UTC.
+    /// Omitted if the server's schedule has no run against the target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_unix_ms: Option<u64>,
 }
 
 /// A run that was queued.
@@ -214,6 +218,6 @@ impl From<PlannedCase> for CaseEntry {
 impl From<TargetRecord> for TargetEntry {
     fn from(record: TargetRecord) -> Self {
         let TargetRecord { name, runs, last } = record;
-        TargetEntry { name, runs, last: Some(last), control: None }
+        TargetEntry { name, runs, last: Some(last), control: None, next_unix_ms: None }
     }
 }

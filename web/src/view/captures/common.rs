@@ -113,11 +113,15 @@ pub(super) fn pair(ends: Option<(SocketAddr, SocketAddr)>) -> (String, String) {
 }
 
 /// Links to other parts of a list: value of `rel`, address, text.
-pub(super) type Links = Vec<(&'static str, String, &'static str)>;
+pub(in crate::view) type Links = Vec<(&'static str, String, &'static str)>;
 
 /// Returns the part of a list of `total` lines that begins at index `from`, and the links to the
 /// other parts of the list.
-pub(super) fn part(from: usize, total: usize, href: impl Fn(usize) -> String) -> (std::ops::Range<usize>, Links) {
+pub(in crate::view) fn part(
+    from: usize,
+    total: usize,
+    href: impl Fn(usize) -> String,
+) -> (std::ops::Range<usize>, Links) {
     let from = if from < total { from } else { total.saturating_sub(1) / LINES * LINES };
     let end = total.min(from.saturating_add(LINES));
     let mut links = Vec::new();

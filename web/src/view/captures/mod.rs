@@ -14,6 +14,7 @@ mod statistics;
 use askama::Template;
 
 pub(crate) use common::Head;
+pub(super) use common::{Links, part};
 pub(crate) use connections::{connections, ladder};
 pub(crate) use findings::findings;
 pub(crate) use list::{Line, list};
