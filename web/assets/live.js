@@ -31,9 +31,11 @@ function packetRow({ number, ns, from, to, octets, words, worst }) {
   return row;
 }
 
-function findingLine({ packet, severity, requirement, found }) {
+// One line for each problem. `also` has the other requirements that the same messages violate.
+function findingLine({ packet, severity, requirement, found, also = [] }) {
   const line = element("li", "");
   line.append(element("span", severity, `sev-${severity}`), " ", element("code", requirement), ` ${found}, packet `, packetLink(packet));
+  if (also.length > 0) line.append(element("span", `, also violated: ${also.join(", ")}`, "faint"));
   return line;
 }
 

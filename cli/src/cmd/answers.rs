@@ -6,65 +6,70 @@
 
 use std::io::{self, Write};
 
-use weft_dissector::context::Context;
 use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
-use weft_dissector::exchange::{Exchange, State};
-use weft_dissector::fact::Fact;
+use weft_dissector::exchange::State;
 use weft_dissector::output::text::counted;
-use weft_dissector::unit::Unit;
-use weft_dissector::{Finding, Sink, StreamId, StreamSet, TcpSegment};
+use weft_dissector::{StreamId, StreamSet};
 
 /// If at most this many connections have an answer, each of them gets its paragraph. Otherwise,
 /// each of them gets its first sentence.
 const MAX_PARAGRAPHS: usize = 3;
 /// Maximum number of connections, and of port mapper exchanges, that get a sentence.
 const MAX_SENTENCES: usize = 10;
-/// Limits of [`Answers::brief`]: the number of stored diagnoses, and of connections that are
+/// Limits of [`brief_diagnoses`]: the number of stored diagnoses, and of connections that are
 /// followed at the same time.
 const BRIEF: (usize, usize) = (4096, 2048);
 
-/// Diagnoses the connections of one capture. Call [`Answers::finish`] after the last frame.
-#[derive(Default)]
-pub(super) struct Answers {
-    diagnoses: Diagnoses,
-    /// The selected connections. `None` selects everything.
-    selected: Option<StreamSet>,
+/// Makes a sink for the answers at the beginning of another output.
+pub(super) fn brief_diagnoses() -> Diagnoses {
+    let (most, most_open) = BRIEF;
+    Diagnoses::with_limits(most, most_open)
 }
 
-impl Answers {
-    /// Makes the answers for the beginning of another output.
-    pub(super) fn brief() -> Self {
-        let (most, most_open) = BRIEF;
-        Answers { diagnoses: Diagnoses::with_limits(most, most_open), selected: None }
-    }
+/// The connections that have answers. By default, all connections.
+#[derive(Default)]
+pub(super) struct SelectedConnections(Option<StreamSet>);
 
-    /// From now on, only connections that [`Answers::select`] names have answers.
-    pub(super) fn select_only(&mut self) {
-        self.selected = Some(StreamSet::default());
+impl SelectedConnections {
+    /// Selects only the connections that [`SelectedConnections::add`] names.
+    pub(super) fn one_by_one() -> Self {
+        SelectedConnections(Some(StreamSet::default()))
     }
 
     /// Selects a connection, if connections are selected one by one.
-    pub(super) fn select(&mut self, stream: Option<StreamId>) {
-        if let (Some(selected), Some(stream)) = (&mut self.selected, stream) {
+    pub(super) fn add(&mut self, stream: Option<StreamId>) {
+        if let (Some(selected), Some(stream)) = (&mut self.0, stream) {
             selected.insert(stream);
         }
     }
 
-    /// Diagnoses the connections that have not ended.
-    pub(super) fn finish(&mut self) {
-        self.diagnoses.finish();
+    fn contains(&self, stream: StreamId) -> bool {
+        self.0.as_ref().is_none_or(|selected| selected.contains(stream))
+    }
+}
+
+/// The answers about one capture.
+pub(super) struct Answers {
+    diagnoses: Diagnoses,
+    selected: SelectedConnections,
+}
+
+impl Answers {
+    /// Diagnoses the connections that have not ended. Call this after the last frame.
+    pub(super) fn of(mut diagnoses: Diagnoses, selected: SelectedConnections) -> Self {
+        diagnoses.finish();
+        Answers { diagnoses, selected }
     }
 
     /// The diagnoses of the selected connections.
     pub(super) fn connections(&self) -> impl Iterator<Item = &Diagnosis> {
-        let is_selected = move |stream| self.selected.as_ref().is_none_or(|selected| selected.contains(stream));
-        self.diagnoses.connections().filter(move |diagnosis| is_selected(diagnosis.stream))
+        self.diagnoses.connections().filter(move |diagnosis| self.selected.contains(diagnosis.stream))
     }
 
     /// The port mapper exchanges that led to no connection. Empty if only some connections are
     /// selected.
     pub(super) fn exchanges(&self) -> &[ExchangeReport] {
-        if self.selected.is_some() { &[] } else { self.diagnoses.exchanges() }
+        if self.selected.0.is_some() { &[] } else { self.diagnoses.exchanges() }
     }
 
     /// All diagnoses.
@@ -118,32 +123,6 @@ impl Answers {
     }
 }
 
-impl Sink for Answers {
-    fn unit(&mut self, unit: &Unit<'_>) {
-        self.diagnoses.unit(unit);
-    }
-
-    fn finding(&mut self, finding: &Finding) {
-        self.diagnoses.finding(finding);
-    }
-
-    fn fact(&mut self, stream: StreamId, fact: &Fact) {
-        self.diagnoses.fact(stream, fact);
-    }
-
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        self.diagnoses.exchange(exchange, over);
-    }
-
-    fn ended(&mut self, stream: StreamId, context: &Context) {
-        self.diagnoses.ended(stream, context);
-    }
-
-    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
-        self.diagnoses.segment(stream, segment);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -153,12 +132,15 @@ mod tests {
     use super::*;
     use crate::input::Input;
 
-    fn answers(name: &str) -> Answers {
+    /// Passes the results about a capture to `diagnoses`.
+    fn read(name: &str, mut diagnoses: Diagnoses) -> Diagnoses {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
-        let mut answers = Answers::brief();
-        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
-        answers.finish();
-        answers
+        Input::open(&path).unwrap().dissect(Dissector::default(), &mut diagnoses).unwrap();
+        diagnoses
+    }
+
+    fn answers(name: &str) -> Answers {
+        Answers::of(read(name, brief_diagnoses()), SelectedConnections::default())
     }
 
     fn written(answers: &Answers, is_wanted: impl Fn(&Diagnosis) -> bool) -> String {
@@ -189,10 +171,8 @@ mod tests {
 
     #[test]
     fn connections_without_an_answer_are_counted() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/wrong-key-16-octets.pcap");
-        let mut answers = Answers { diagnoses: Diagnoses::with_limits(0, usize::MAX), selected: None };
-        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
-        answers.finish();
+        let diagnoses = read("wrong-key-16-octets.pcap", Diagnoses::with_limits(0, usize::MAX));
+        let answers = Answers::of(diagnoses, SelectedConnections::default());
         assert_eq!(written(&answers, |_| true), "18 further connections not explained\n\n");
     }
 
@@ -210,10 +190,10 @@ mod tests {
     #[test]
     fn only_selected_connections_have_answers() {
         let mut answers = answers("wrong-key-16-octets.pcap");
-        answers.select_only();
+        answers.selected = SelectedConnections::one_by_one();
         assert_eq!(written(&answers, |_| true), "");
-        answers.select(Some(3.into()));
-        answers.select(None);
+        answers.selected.add(Some(3.into()));
+        answers.selected.add(None);
         let text = written(&answers, |_| true);
         assert!(text.starts_with("connection 3, ") && !text.contains("connection 4, "), "{text}");
     }

@@ -12,18 +12,15 @@ use std::process::ExitCode;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::contents::Contents;
-use weft_dissector::context::Context;
-use weft_dissector::diagnosis::{Diagnosis, Problem, ProblemGroups};
-use weft_dissector::exchange::Exchange;
-use weft_dissector::fact::Fact;
-use weft_dissector::output::json::JsonWriter;
+use weft_dissector::diagnosis::{Diagnosis, NumberedProblem, Problem, ProblemGroups};
+use weft_dissector::output::json::{FindingKeys, JsonWriter};
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Comments;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, TcpSegment};
+use weft_dissector::{Dissector, Finding, Packet, Sink};
 
-use super::answers::Answers;
+use super::answers::{Answers, SelectedConnections, brief_diagnoses};
 use super::captures::{NamedCaptures, Out, for_each};
 use crate::colour::ColourChoice;
 use crate::exit::{UNEXPECTED, USAGE, note};
@@ -146,14 +143,18 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         unjudged: Unjudged::default(),
         selection: arguments.select.selection()?,
         comments: input.comments(),
-        answers: (!arguments.json).then(Answers::brief),
+        selected: SelectedConnections::default(),
     };
     if let Some(selection) = &mut lint.selection {
         selection.set_comments(lint.comments.clone());
-        lint.answers.iter_mut().for_each(Answers::select_only);
+        lint.selected = SelectedConnections::one_by_one();
     }
+    // The text output begins with answers. The cause of a connection's end can be a finding that
+    // the selection does not have, so the diagnoses receive all results.
+    let mut sinks = ((!arguments.json).then(brief_diagnoses), lint);
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
+        let lint = &mut sinks.1;
         match input.next() {
             Next::Frame(frame) => {
                 lint.unjudged.frame(&frame);
@@ -163,17 +164,18 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
                 if let Some(writer) = &mut lint.json {
                     writer.frame(frame.number, frame.time);
                 }
-                dissector.frame(&frame, &mut lint);
+                dissector.frame(&frame, &mut sinks);
             }
             Next::Idle => lint.out.flush()?,
             Next::End => break,
         }
         // A live capture can be endless, so it stops when the reader closes the output.
-        if lint.out.get_ref().is_unread && arguments.live.interface().is_some() {
+        if sinks.1.out.get_ref().is_unread && arguments.live.interface().is_some() {
             break;
         }
     }
-    dissector.finish(&mut lint);
+    dissector.finish(&mut sinks);
+    let (diagnoses, lint) = sinks;
     lint.out.flush()?;
     let damage = input.damage();
     input.ignore_partial_frames(&mut dissector);
@@ -189,7 +191,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         unjudged,
         selection,
         out,
-        answers,
+        selected,
         ..
     } = lint;
     failed?;
@@ -215,13 +217,13 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         let unread: u64 = hidden.map(|(_, count)| count).sum();
         let summary = serde_json::json!({
             "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by, "judged": judged,
-            "problems": json_problems(&problems), "unjudged": unjudged.json(unread),
+            "problems": json_problems(&problems), "further_problems": problems.count().saturating_sub(MAX_PROBLEMS as u64),
+            "unjudged": unjudged.json(unread),
         });
         writeln!(out, "{summary}")?;
     } else {
-        if let Some(mut answers) = answers {
-            answers.finish();
-            answers.write(|diagnosis| is_notable(diagnosis, least), out)?;
+        if let Some(diagnoses) = diagnoses {
+            Answers::of(diagnoses, selected).write(|diagnosis| is_notable(diagnosis, least), out)?;
         }
         let colour = arguments.color.decide();
         let is_grouped = !arguments.all && !arguments.verbose;
@@ -278,12 +280,12 @@ fn hint_of_hidden(least: Severity, warnings: u64, notes: u64) -> String {
     format!(" ({what} not shown: use --level {level})")
 }
 
-/// The problems as JSON, with the numbers of their connections.
+/// The first problems as JSON, with their numbers and the numbers of their connections.
 fn json_problems(problems: &ProblemGroups) -> Vec<serde_json::Value> {
-    let json = |(stream, problem): (StreamId, &Problem)| {
+    let json = |NumberedProblem { number, stream, problem }: NumberedProblem<'_>| {
         let Problem { direction, severity, requirement, requirements, frames, count, .. } = problem;
         serde_json::json!({
-            "stream": stream, "direction": direction, "severity": severity, "requirement": requirement,
+            "problem": number, "stream": stream, "direction": direction, "severity": severity, "requirement": requirement,
             "requirements": requirements, "frames": frames, "count": count,
         })
     };
@@ -334,20 +336,16 @@ struct Lint<'o> {
     /// Selects the judged units. `None` selects all units.
     selection: Option<Selection>,
     comments: Comments,
-    /// The answers at the beginning of the text output. `None` with `--json`.
-    answers: Option<Answers>,
+    /// The connections whose answers begin the text output.
+    selected: SelectedConnections,
 }
 
 impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.contents.unit(unit);
         let is_selected = self.selection.as_mut().is_none_or(|selection| selection.unit(unit));
-        self.answers.unit(unit);
-        if let Some(answers) = &mut self.answers
-            && is_selected
-            && self.selection.as_ref().is_some_and(|selection| !selection.uses_findings())
-        {
-            answers.select(unit.stream);
+        if is_selected && self.selection.as_ref().is_some_and(|selection| !selection.uses_findings()) {
+            self.selected.add(unit.stream);
         }
         self.unjudged.unit(unit, is_selected);
         self.judged |=
@@ -366,29 +364,11 @@ impl Sink for Lint<'_> {
         }
     }
 
-    fn fact(&mut self, stream: StreamId, fact: &Fact) {
-        self.answers.fact(stream, fact);
-    }
-
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        self.answers.exchange(exchange, over);
-    }
-
-    fn ended(&mut self, stream: StreamId, context: &Context) {
-        self.answers.ended(stream, context);
-    }
-
-    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
-        self.answers.segment(stream, segment);
-    }
-
     fn finding(&mut self, finding: &Finding) {
-        // The cause of a connection's end can be a finding that the selection does not have.
-        self.answers.finding(finding);
         if self.selection.as_mut().is_some_and(|selection| !selection.finding(finding)) {
             return;
         }
-        self.answers.iter_mut().for_each(|answers| answers.select(finding.stream));
+        self.selected.add(finding.stream);
         // Some findings, such as a wrong MPA key, are about bytes that belong to no unit.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
@@ -396,15 +376,16 @@ impl Sink for Lint<'_> {
             return;
         }
         *self.by_requirement.entry(finding.requirement).or_default() += 1;
-        self.problems.add(finding);
+        let problem = self.problems.add(finding).map(|problem| problem.number);
         let place = self.frame_files.as_ref().and_then(|frame_files| frame_files.of(finding.frame));
         if let Some(writer) = &mut self.json {
             if self.failed.is_ok() {
-                let (file, number) = match &place {
+                let (file, frame_in_file) = match &place {
                     Some((file, number)) => (Some(&**file), Some(*number)),
                     None => (self.file.as_deref(), None),
                 };
-                self.failed = writer.finding_of(file, number, finding, self.out);
+                let keys = FindingKeys { file, frame_in_file, problem };
+                self.failed = writer.finding_of(keys, finding, self.out);
             }
             return;
         }

@@ -4,12 +4,13 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
+use weft_dissector::diagnosis::Diagnoses;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::{ConnectionStats, Stats};
 use weft_dissector::{Dissector, StreamId};
 
-use super::answers::Answers;
+use super::answers::{Answers, SelectedConnections, brief_diagnoses};
 use crate::exit::BadInput;
 use crate::input::CaptureFile;
 
@@ -36,14 +37,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
-    let mut read = (Stats::default(), (!arguments.json).then(Answers::brief));
+    let mut read = (Stats::default(), (!arguments.json).then(brief_diagnoses));
     input.dissect(arguments.file.decode.apply(Dissector::default()), &mut read)?;
-    let (stats, answers) = read;
+    let (stats, diagnoses) = read;
     let mut out = BufWriter::new(io::stdout().lock());
     let totals = stats.totals();
     if let Some(stream) = arguments.stream {
         let connection = one(&stats, stream, &name)?;
-        write_answers(answers, Some(stream), &mut out)?;
+        write_answers(diagnoses, Some(stream), &mut out)?;
         if arguments.json {
             json(&mut out, "connection", serde_json::to_value(connection))?;
         } else {
@@ -58,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         json(&mut out, "total", serde_json::to_value(&totals))?;
     } else {
-        write_answers(answers, None, &mut out)?;
+        write_answers(diagnoses, None, &mut out)?;
         for connection in stats.connections_and_findings() {
             writeln!(out, "{connection}")?;
         }
@@ -84,14 +85,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes the answers about the connection `stream`, or about all connections.
-fn write_answers(answers: Option<Answers>, stream: Option<StreamId>, out: &mut impl Write) -> io::Result<()> {
-    let Some(mut answers) = answers else { return Ok(()) };
-    answers.finish();
+fn write_answers(diagnoses: Option<Diagnoses>, stream: Option<StreamId>, out: &mut impl Write) -> io::Result<()> {
+    let Some(diagnoses) = diagnoses else { return Ok(()) };
+    let mut selected = SelectedConnections::default();
     if stream.is_some() {
-        answers.select_only();
-        answers.select(stream);
+        selected = SelectedConnections::one_by_one();
+        selected.add(stream);
     }
-    answers.write(|_| true, out)
+    Answers::of(diagnoses, selected).write(|_| true, out)
 }
 
 /// Returns the statistics of the connection `stream` in the capture `name`.

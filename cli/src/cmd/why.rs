@@ -8,15 +8,12 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weft_dissector::contents::Contents;
-use weft_dissector::context::Context;
-use weft_dissector::diagnosis::{Diagnosis, ExchangeReport};
-use weft_dissector::exchange::Exchange;
-use weft_dissector::fact::Fact;
+use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
 use weft_dissector::output::text::counted;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, TcpSegment};
+use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId};
 
-use super::answers::Answers;
+use super::answers::{Answers, SelectedConnections};
 use super::captures::{NamedCaptures, Out, for_each};
 use super::lint::select::{Selection, of_filter};
 use crate::exit::{BadInput, UNEXPECTED, USAGE, note};
@@ -79,6 +76,9 @@ pub(crate) struct Arguments {
     /// selected connections.
     #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "merge", "interface"])]
     report: Option<PathBuf>,
+    /// With --report: replace an existing file with the name of the packets
+    #[arg(long, requires = "report")]
+    force: bool,
     // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     live: LiveArguments,
@@ -109,30 +109,31 @@ impl Arguments {
 
 /// Reads one input to its end, and diagnoses its connections.
 fn explain(arguments: &Arguments, mut input: Input) -> anyhow::Result<(Why, Dissector)> {
-    let mut why = Why { answers: Answers::default(), contents: Contents::default(), selection: arguments.selection()? };
-    if let Some(selection) = &mut why.selection {
+    let mut reading = Reading { selection: arguments.selection()?, ..Reading::default() };
+    if let Some(selection) = &mut reading.selection {
         selection.set_comments(input.comments());
-        why.answers.select_only();
+        reading.selected = SelectedConnections::one_by_one();
     }
+    let mut sinks = (Diagnoses::default(), reading);
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
         match input.next() {
             Next::Frame(frame) => {
-                if let Some(selection) = &mut why.selection {
+                if let Some(selection) = &mut sinks.1.selection {
                     selection.frame(&frame);
                 }
-                dissector.frame(&frame, &mut why);
+                dissector.frame(&frame, &mut sinks);
             }
             Next::Idle => input.idle(),
             Next::End => break,
         }
     }
-    dissector.finish(&mut why);
-    why.answers.finish();
+    dissector.finish(&mut sinks);
+    let (diagnoses, Reading { mut contents, selected, .. }) = sinks;
     input.ignore_partial_frames(&mut dissector);
     input.close()?;
-    why.contents.unread = dissector.unread();
-    Ok((why, dissector))
+    contents.unread = dissector.unread();
+    Ok((Why { answers: Answers::of(diagnoses, selected), contents }, dissector))
 }
 
 /// Explains one input. Returns the exit code for this input. If `several` is set, the output names
@@ -178,11 +179,10 @@ fn print(out: &mut Out, file: &str, kind: &str, object: serde_json::Result<Value
     writeln!(out, "{object}")
 }
 
-/// Passes the dissector's results to the diagnoses, and selects connections.
+/// The answers about one input.
 struct Why {
     answers: Answers,
     contents: Contents,
-    selection: Option<Selection>,
 }
 
 impl Why {
@@ -230,37 +230,31 @@ impl Why {
     }
 }
 
-impl Sink for Why {
+/// Selects connections, and names the protocols of the capture.
+#[derive(Default)]
+struct Reading {
+    contents: Contents,
+    selection: Option<Selection>,
+    selected: SelectedConnections,
+}
+
+impl Sink for Reading {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.contents.unit(unit);
-        self.answers.unit(unit);
         if let Some(selection) = &mut self.selection
             && selection.unit(unit)
             && !selection.uses_findings()
         {
-            self.answers.select(unit.stream);
+            self.selected.add(unit.stream);
         }
     }
 
     fn finding(&mut self, finding: &Finding) {
-        self.answers.finding(finding);
         if let Some(selection) = &mut self.selection
             && selection.finding(finding)
         {
-            self.answers.select(finding.stream);
+            self.selected.add(finding.stream);
         }
-    }
-
-    fn fact(&mut self, stream: StreamId, fact: &Fact) {
-        self.answers.fact(stream, fact);
-    }
-
-    fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        self.answers.exchange(exchange, over);
-    }
-
-    fn ended(&mut self, stream: StreamId, context: &Context) {
-        self.answers.ended(stream, context);
     }
 
     fn packet(&mut self, packet: &Packet) {
@@ -268,9 +262,5 @@ impl Sink for Why {
         if let Some(selection) = &mut self.selection {
             selection.packet(packet);
         }
-    }
-
-    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
-        self.answers.segment(stream, segment);
     }
 }

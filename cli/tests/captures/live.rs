@@ -93,9 +93,8 @@ fn has_namespaces() -> bool {
 }
 
 /// Starts weft in the network namespace of the process `beside`, or in a new one if `beside` is
-/// `None`. Waits for a line with `word` on standard error. Returns the process, and the rest of
-/// standard error.
-fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, BufReader<std::process::ChildStderr>) {
+/// `None`.
+fn started(beside: Option<u32>, arguments: &[&str]) -> Running {
     let mut command = match beside {
         None => unshare(),
         Some(pid) => {
@@ -105,17 +104,29 @@ fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, Buf
         }
     };
     command.arg(WEFT).args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = Running(command.spawn().unwrap());
-    let mut stderr = BufReader::new(child.0.stderr.take().unwrap());
+    Running(command.spawn().unwrap())
+}
+
+/// Waits for a line with `word`.
+fn wait_for(output: &mut impl BufRead, word: &str) {
     let mut printed = String::new();
     loop {
         let start = printed.len();
-        let length = stderr.read_line(&mut printed).unwrap();
-        assert!(length > 0, "{arguments:?} ended before it printed '{word}':\n{printed}");
+        let length = output.read_line(&mut printed).unwrap();
+        assert!(length > 0, "weft ended before it printed '{word}':\n{printed}");
         if printed[start..].contains(word) {
-            return (child, stderr);
+            return;
         }
     }
+}
+
+/// Starts weft as [`started`] does, and waits for a line with `word` on standard error. Returns the
+/// process, and the rest of standard error.
+fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, BufReader<std::process::ChildStderr>) {
+    let mut child = started(beside, arguments);
+    let mut stderr = BufReader::new(child.0.stderr.take().unwrap());
+    wait_for(&mut stderr, word);
+    (child, stderr)
 }
 
 #[test]
@@ -149,4 +160,36 @@ fn what_is_seen_live_is_what_the_file_has() {
     assert!(code == 0 && counts.contains("2 start-up frames, 70 FPDUs: CRC 70 good, 0 bad"), "{counts}");
     let (code, read) = weft(&["dissect", &file]);
     assert_eq!((code, read), (0, shown));
+}
+
+/// The responder violates RDMAP-4.1-3 in each message. The wait has no other end than the finding.
+#[test]
+fn a_live_wait_saves_the_complete_connection_of_the_finding() {
+    if !built_with_libpcap() {
+        return;
+    }
+    if !has_namespaces() {
+        return skip("no network namespace for this user, or no nsenter or ip (Debian: util-linux, iproute2)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fault.pcapng").display().to_string();
+    let until = ["--until", "finding", "--keep", "60s", "-w", &file];
+    let capture = [&["dissect", "-i", "lo", "-f", "tcp port 7174"][..], &until].concat();
+    let (mut capture, _notes) = running(None, &capture, "capturing on lo");
+    let beside = Some(capture.0.id());
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--workloads", "127.0.0.1:7174", "--deviate", "rdmap.version-0"];
+    let mut server = started(beside, &serve);
+    let mut printed = BufReader::new(server.0.stdout.take().unwrap());
+    wait_for(&mut printed, "serving ping");
+    let mut client = started(beside, &["ping", "-c", "-a", "127.0.0.1", "-C", "1"]);
+    client.0.wait().unwrap();
+    let mut shown = String::new();
+    capture.0.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+    assert_eq!(capture.0.wait().unwrap().code(), Some(1), "{shown}");
+    assert!(shown.contains(" stream 0 "), "{shown}");
+    let (code, findings) = weft(&["lint", &file]);
+    assert!(code == 1 && findings.contains("RDMAP-4.1-3 "), "{findings}");
+    // The file has the connection from its start, and no bytes are missing.
+    let (_, stats) = weft(&["stats", "--json", &file]);
+    assert!(stats.contains("\"partial\":false") && !stats.contains("\"partial\":true"), "{stats}");
 }

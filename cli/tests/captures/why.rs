@@ -72,6 +72,23 @@ fn lint_has_the_answers_about_its_selection() {
     assert_eq!(weft(&["lint", "rping-crc.pcap"]).1.lines().count(), 1);
 }
 
+/// The malformed Terminate in frame 13 violates several requirements.
+#[test]
+fn lint_names_the_problem_of_each_finding() {
+    let (_, text) = weft(&["lint", "--json", "--level", "warning", TERMINATE]);
+    let objects: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (summary, findings) = objects.split_last().unwrap();
+    let of_frame: Vec<&Value> = findings.iter().filter(|finding| finding["frame"] == 13).collect();
+    assert!(of_frame.len() > 1, "{text}");
+    let number = &of_frame[0]["problem"];
+    assert!(number.is_u64() && of_frame.iter().all(|finding| finding["problem"] == *number), "{text}");
+    let problems = summary["problems"].as_array().unwrap();
+    let problem = problems.iter().find(|problem| problem["problem"] == *number).unwrap();
+    let listed = problem["requirements"].as_array().unwrap();
+    assert!(of_frame.iter().all(|finding| listed.contains(&finding["requirement"])), "{text}");
+    assert_eq!(summary["further_problems"], 0);
+}
+
 /// Runs `weft why --report` with a name in `folder`. Returns the exit code and the page, if weft
 /// wrote one.
 fn report(folder: &Path, name: &str, arguments: &[&str]) -> (i32, Option<String>) {
@@ -104,6 +121,21 @@ fn a_report_replaces_no_capture_with_the_name_of_the_page() {
     fs::write(&capture, "of the user").unwrap();
     assert_eq!(report(folder.path(), "ticket.html", &[TERMINATE]).0, 1);
     assert_eq!(fs::read(&capture).unwrap(), b"of the user");
+}
+
+#[test]
+fn a_report_replaces_existing_packets_only_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let packets = folder.path().join("ticket.packets.pcapng");
+    fs::write(&packets, "of the user").unwrap();
+    assert_eq!(report(folder.path(), "ticket.html", &[TERMINATE]), (2, None));
+    assert_eq!(fs::read(&packets).unwrap(), b"of the user");
+    let (code, page) = report(folder.path(), "ticket.html", &["--force", TERMINATE]);
+    assert!(code == 1 && page.is_some());
+    assert_ne!(fs::read(&packets).unwrap(), b"of the user");
+    // The packets of the first report count, too.
+    assert_eq!(report(folder.path(), "ticket.md", &[TERMINATE]), (2, None));
+    assert_eq!(why(&["--force", TERMINATE]).0, 2);
 }
 
 #[test]

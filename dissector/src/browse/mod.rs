@@ -1,6 +1,6 @@
 //! This module has tools for interactive readers of a capture. The tools collect an index of all
-//! frames, details of a few frames, the frames that pass a filter, statistics, diagnoses and
-//! operations.
+//! frames, details of a few frames, the frames that pass a filter, problems, statistics, diagnoses
+//! and operations.
 //!
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
@@ -24,6 +24,7 @@ mod operations;
 pub mod packed;
 mod pages;
 mod pass;
+mod problem_list;
 mod row;
 mod survey;
 
@@ -35,5 +36,6 @@ pub use index::Index;
 pub use operations::{MAX_OPERATIONS, Operations};
 pub use packed::PackedIndex;
 pub use pass::{Collector, Pass, Reader, Stop, read};
+pub use problem_list::{ProblemEntry, ProblemList};
 pub use row::OwnedRow;
 pub use survey::{Survey, bounded_diagnoses};

@@ -1,8 +1,10 @@
-//! [`Survey`] collects the index, statistics, diagnoses and operations of a capture in one pass.
+//! [`Survey`] collects the index, problems, statistics, diagnoses and operations of a capture in
+//! one pass.
 
 use super::index::Index;
 use super::operations::Operations;
 use super::pass::{Collector, Pass};
+use super::problem_list::ProblemList;
 use crate::context::Context;
 use crate::diagnosis::Diagnoses;
 use crate::exchange::Exchange;
@@ -25,12 +27,14 @@ pub fn bounded_diagnoses() -> Diagnoses {
     Diagnoses::with_limits(MAX_DIAGNOSES, MAX_OPEN_DIAGNOSES)
 }
 
-/// The rows, findings, statistics, diagnoses and operations of a capture.
+/// The rows, findings, problems, statistics, diagnoses and operations of a capture.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Survey {
     /// Rows and findings.
     pub index: Index,
+    /// The findings of the index as problems.
+    pub problems: ProblemList,
     /// Statistics of each connection.
     pub stats: Stats,
     /// What happened on the first connections, and why they ended.
@@ -50,6 +54,7 @@ impl Survey {
     pub fn with_room(frames: usize, connections: usize) -> Self {
         Survey {
             index: Index::with_room(frames),
+            problems: ProblemList::default(),
             stats: Stats::with_room(connections),
             diagnoses: bounded_diagnoses(),
             operations: Operations::default(),
@@ -76,7 +81,8 @@ impl Survey {
     /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.stats.memory() + self.diagnoses.memory() + self.operations.memory()
+        let lists = self.index.memory() + self.problems.memory() + self.operations.memory();
+        lists + self.stats.memory() + self.diagnoses.memory()
     }
 }
 
@@ -103,6 +109,7 @@ impl Sink for Survey {
 
     fn finding(&mut self, finding: &Finding) {
         self.index.finding(finding);
+        self.problems.add(finding);
         self.stats.finding(finding);
         self.diagnoses.finding(finding);
     }

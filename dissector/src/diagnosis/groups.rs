@@ -1,6 +1,7 @@
 //! [`ProblemGroups`]: groups the findings of a capture into problems, without diagnoses.
 //!
-//! **Memory.** The problems of at most [`MAX_CONNECTIONS`] connections are kept.
+//! **Memory.** The problems of at most [`MAX_CONNECTIONS`] connections, and of at most
+//! [`MAX_DATAGRAMS`] datagrams, are kept.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,44 +9,136 @@ use std::collections::{BTreeMap, BTreeSet};
 use weft_core::RequirementId;
 
 use crate::finding::Finding;
+use crate::frame_number::FrameNumber;
 use crate::stream_id::StreamId;
 
 use super::problems::{Problem, Problems};
 
 /// Maximum number of connections whose problems are kept.
 const MAX_CONNECTIONS: usize = 1024;
+/// Maximum number of datagrams whose problems are kept.
+const MAX_DATAGRAMS: usize = 1024;
+/// Estimated memory of a problem, in bytes.
+const PROBLEM_MEMORY: usize = 1 << 10;
 
-/// The problems of a capture. All findings about one frame and one endpoint are one problem.
+/// The problems of a capture.
+///
+/// All findings about one frame and one endpoint are one problem. If the endpoint violates one of
+/// the requirements again on the same connection, this is the same problem. Notes, except those
+/// about a CRC, belong to no problem.
 #[derive(Debug, Default)]
 pub struct ProblemGroups {
-    connections: BTreeMap<StreamId, Problems>,
+    groups: BTreeMap<Origin, Group>,
+    /// Number of connections in `groups`.
+    connections: usize,
+    /// Number of datagrams in `groups`.
+    datagrams: usize,
+    /// The number of the next problem.
+    next: u64,
     /// The requirements with a finding that belongs to no kept problem.
     loose: BTreeSet<RequirementId>,
 }
 
+/// A problem of a capture.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberedProblem<'a> {
+    /// The number of the problem. The first problem of a capture has the number 0.
+    pub number: u64,
+    /// The TCP connection; `None` for a datagram.
+    pub stream: Option<StreamId>,
+    /// The problem.
+    pub problem: &'a Problem,
+}
+
+/// The messages whose findings can share a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// All messages of a connection.
+    Connection(StreamId),
+    /// A datagram. Its frame is known, but no connection relates it to other datagrams.
+    Datagram(FrameNumber),
+}
+
+/// The problems with one origin.
+#[derive(Debug, Default)]
+struct Group {
+    problems: Problems,
+    /// For each problem, its number.
+    numbers: Vec<u64>,
+}
+
+impl Origin {
+    fn of(finding: &Finding) -> Self {
+        finding.stream.map_or(Origin::Datagram(finding.frame), Origin::Connection)
+    }
+
+    fn stream(self) -> Option<StreamId> {
+        match self {
+            Origin::Connection(stream) => Some(stream),
+            Origin::Datagram(_) => None,
+        }
+    }
+}
+
+impl Group {
+    /// The problem at `index`.
+    fn problem(&self, origin: Origin, index: usize) -> Option<NumberedProblem<'_>> {
+        let (number, problem) = (*self.numbers.get(index)?, self.problems.list.get(index)?);
+        Some(NumberedProblem { number, stream: origin.stream(), problem })
+    }
+}
+
 impl ProblemGroups {
-    /// Adds a finding.
-    pub fn add(&mut self, finding: &Finding) {
-        if !self.is_added(finding) {
+    /// Adds a finding. Returns its problem; `None` if the finding belongs to no kept problem.
+    pub fn add(&mut self, finding: &Finding) -> Option<NumberedProblem<'_>> {
+        let origin = Origin::of(finding);
+        let Some(index) = self.add_to_problem(origin, finding) else {
             self.loose.insert(finding.requirement);
-        }
+            return None;
+        };
+        self.groups.get(&origin)?.problem(origin, index)
     }
 
-    /// Adds a finding to a problem. Returns `false` if it belongs to no kept problem.
-    fn is_added(&mut self, finding: &Finding) -> bool {
-        let Some(stream) = finding.stream else { return false };
-        let is_full = self.connections.len() >= MAX_CONNECTIONS;
-        match self.connections.get_mut(&stream) {
-            Some(problems) => problems.add(finding),
-            None if is_full => false,
-            None => self.connections.entry(stream).or_default().add(finding),
+    /// Adds a finding to a problem with this origin. Returns the index of the problem; `None` if
+    /// the finding belongs to no kept problem.
+    fn add_to_problem(&mut self, origin: Origin, finding: &Finding) -> Option<usize> {
+        let (kept, most) = match origin {
+            Origin::Connection(_) => (&mut self.connections, MAX_CONNECTIONS),
+            Origin::Datagram(_) => (&mut self.datagrams, MAX_DATAGRAMS),
+        };
+        let group = match self.groups.entry(origin) {
+            Entry::Occupied(group) => group.into_mut(),
+            Entry::Vacant(place) if *kept < most => {
+                *kept += 1;
+                place.insert(Group::default())
+            }
+            Entry::Vacant(_) => return None,
+        };
+        let index = group.problems.add(finding)?;
+        if index == group.numbers.len() {
+            group.numbers.push(self.next);
+            self.next += 1;
         }
+        Some(index)
     }
 
-    /// The problems, with the numbers of their connections.
-    pub fn problems(&self) -> impl Iterator<Item = (StreamId, &Problem)> {
-        let all = self.connections.iter();
-        all.flat_map(|(stream, problems)| problems.list.iter().map(move |problem| (*stream, problem)))
+    /// The problems. Those of connections come first, ordered by the number of the connection.
+    pub fn problems(&self) -> impl Iterator<Item = NumberedProblem<'_>> {
+        let all = self.groups.iter();
+        all.flat_map(|(origin, group)| (0..group.numbers.len()).filter_map(move |index| group.problem(*origin, index)))
+    }
+
+    /// Number of problems.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.next
+    }
+
+    /// Approximate memory in bytes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let problems = usize::try_from(self.next).unwrap_or(usize::MAX);
+        problems.saturating_mul(PROBLEM_MEMORY)
     }
 
     /// The requirements that are violated only as a part of problems with one other requirement at
@@ -54,7 +147,7 @@ impl ProblemGroups {
     pub fn roots(&self) -> BTreeMap<RequirementId, RequirementId> {
         // `None` is for a requirement that is a root, or that has several roots.
         let mut roots: BTreeMap<RequirementId, Option<RequirementId>> = BTreeMap::new();
-        for (_, problem) in self.problems() {
+        for NumberedProblem { problem, .. } in self.problems() {
             roots.insert(problem.requirement, None);
             for id in problem.requirements.iter().filter(|id| **id != problem.requirement) {
                 match roots.entry(*id) {
@@ -98,33 +191,70 @@ mod tests {
     const RESERVED: RequirementId = requirement!("RDMAP-4.8-6");
     const CODE: RequirementId = requirement!("RDMAP-4.8-3");
 
+    fn add_all(groups: &mut ProblemGroups, stream: Option<u32>, frame: u64, ids: &[RequirementId]) {
+        for id in ids {
+            groups.add(&finding(stream, frame, *id));
+        }
+    }
+
     #[test]
     fn requirements_of_one_frame_have_one_root() {
         let mut groups = ProblemGroups::default();
         for stream in [0, 1] {
-            [RESERVED, LAYOUT, CODE].into_iter().for_each(|id| groups.add(&finding(Some(stream), 7, id)));
+            add_all(&mut groups, Some(stream), 7, &[RESERVED, LAYOUT, CODE]);
         }
-        assert_eq!(groups.problems().count(), 2);
+        assert_eq!((groups.problems().count(), groups.count()), (2, 2));
         assert_eq!(groups.roots(), BTreeMap::from([(RESERVED, LAYOUT), (CODE, LAYOUT)]));
     }
 
     #[test]
     fn a_requirement_that_is_violated_alone_has_no_root() {
         let mut groups = ProblemGroups::default();
-        [RESERVED, LAYOUT, CODE].into_iter().for_each(|id| groups.add(&finding(Some(0), 7, id)));
+        add_all(&mut groups, Some(0), 7, &[RESERVED, LAYOUT, CODE]);
         groups.add(&finding(Some(1), 9, RESERVED));
-        // A finding about a datagram belongs to no connection.
         groups.add(&finding(None, 11, CODE));
         assert!(groups.roots().is_empty(), "{:?}", groups.roots());
+    }
+
+    #[test]
+    fn problems_are_numbered_in_the_order_of_their_first_findings() {
+        let mut groups = ProblemGroups::default();
+        let mut number = |stream, frame, id| groups.add(&finding(stream, frame, id)).map(|problem| problem.number);
+        assert_eq!(number(Some(1), 7, RESERVED), Some(0));
+        assert_eq!(number(Some(0), 8, RESERVED), Some(1));
+        assert_eq!(number(Some(1), 7, CODE), Some(0));
+        // The endpoint repeats the violation in another frame.
+        assert_eq!(number(Some(1), 9, CODE), Some(0));
+        let numbers: Vec<u64> = groups.problems().map(|problem| problem.number).collect();
+        assert_eq!(numbers, [1, 0], "ordered by the connection");
+    }
+
+    #[test]
+    fn the_findings_about_a_datagram_are_one_problem() {
+        let mut groups = ProblemGroups::default();
+        add_all(&mut groups, None, 7, &[RESERVED, CODE]);
+        // Other endpoints can have sent another datagram.
+        add_all(&mut groups, None, 8, &[RESERVED]);
+        let found: Vec<_> = groups.problems().map(|one| (one.stream, one.problem.requirements.len())).collect();
+        assert_eq!(found, [(None, 2), (None, 1)]);
+    }
+
+    #[test]
+    fn a_note_belongs_to_no_problem() {
+        let mut groups = ProblemGroups::default();
+        let note = Finding { severity: Severity::Note, ..finding(Some(0), 7, requirement!("DDP-A-2")) };
+        assert!(groups.add(&note).is_none() && groups.count() == 0);
     }
 
     #[test]
     fn problems_beyond_the_limit_are_not_grouped() {
         let mut groups = ProblemGroups::default();
         for stream in 0..=MAX_CONNECTIONS as u32 {
-            [LAYOUT, CODE].into_iter().for_each(|id| groups.add(&finding(Some(stream), 7, id)));
+            add_all(&mut groups, Some(stream), 7, &[LAYOUT, CODE]);
         }
         assert_eq!(groups.problems().count(), MAX_CONNECTIONS);
         assert!(groups.roots().is_empty());
+        // Datagrams have a limit of their own.
+        assert!(groups.add(&finding(None, 8, CODE)).is_some());
     }
 }

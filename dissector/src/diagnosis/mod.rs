@@ -60,7 +60,7 @@ pub use carried::{Carried, MessageCount};
 pub use collector::{Diagnoses, MAX_CONNECTIONS, MAX_EXCHANGES};
 pub use ending::{EndKind, Ending};
 pub use exchanges::ExchangeReport;
-pub use groups::ProblemGroups;
+pub use groups::{NumberedProblem, ProblemGroups};
 pub use problem_kind::ProblemKind;
 pub use problems::Problem;
 pub use report::{Diagnosis, SdpReport, TcpShare};

@@ -208,10 +208,17 @@ impl ProblemKind {
         }
     }
 
+    /// Returns whether the violation of `requirement`, and not that of `other`, is the root of a
+    /// problem. Both violations are about the same frame, and have the same severity.
+    #[must_use]
+    pub fn is_root(requirement: RequirementId, other: RequirementId) -> bool {
+        ProblemKind::rank_of(requirement) < ProblemKind::rank_of(other)
+    }
+
     /// Rank of a violation of `requirement` as the root of a problem. The lowest rank of all
     /// violations in a frame is the root: for example, a wrong CRC also makes the message unusable.
     /// Of violations with the same kind, the requirement with the strongest level is the root.
-    pub(super) fn rank_of(requirement: RequirementId) -> (u8, bool, u8) {
+    fn rank_of(requirement: RequirementId) -> (u8, bool, u8) {
         let level = match requirement.row().level {
             Level::Must | Level::MustNot | Level::Required => 0,
             Level::MustLower => 1,

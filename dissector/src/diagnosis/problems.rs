@@ -91,8 +91,7 @@ impl Problem {
 
     /// Adds a finding about a frame of the problem.
     fn add(&mut self, finding: &Finding) {
-        let rank = ProblemKind::rank_of(finding.requirement);
-        let is_lower = || rank < ProblemKind::rank_of(self.requirement);
+        let is_lower = || ProblemKind::is_root(finding.requirement, self.requirement);
         let is_root = finding.severity > self.severity || finding.severity == self.severity && is_lower();
         if is_root && self.count == 1 {
             self.kind = ProblemKind::of(finding.requirement);
@@ -119,31 +118,31 @@ impl Problem {
 }
 
 impl Problems {
-    /// Adds a finding. Returns whether it belongs to a kept problem.
-    pub(super) fn add(&mut self, finding: &Finding) -> bool {
+    /// Adds a finding. Returns the index of its problem; `None` if it belongs to no kept problem.
+    pub(super) fn add(&mut self, finding: &Finding) -> Option<usize> {
         let direction = finding.direction.min(1);
-        let is_own = |problem: &&mut Problem| problem.direction == direction;
-        if let Some(problem) = self.list.iter_mut().filter(is_own).find(|problem| problem.is_in(finding.frame)) {
+        let mut own = self.list.iter_mut().enumerate().filter(|(_, problem)| problem.direction == direction);
+        if let Some((index, problem)) = own.find(|(_, problem)| problem.is_in(finding.frame)) {
             problem.add(finding);
-            return true;
+            return Some(index);
         }
-        let mut own = self.list.iter_mut().filter(is_own);
-        if let Some(problem) = own.find(|problem| problem.requirements.contains(&finding.requirement)) {
+        let mut own = self.list.iter_mut().enumerate().filter(|(_, problem)| problem.direction == direction);
+        if let Some((index, problem)) = own.find(|(_, problem)| problem.requirements.contains(&finding.requirement)) {
             problem.repeat(finding);
-            return true;
+            return Some(index);
         }
         // A note about a CRC shows that TCP repaired the FPDU. Other notes are not problems.
         let is_note = finding.severity == Severity::Note;
         if is_note && ProblemKind::of(finding.requirement) != ProblemKind::Crc {
-            return false;
+            return None;
         }
-        let has_room = self.list.len() < MAX_PROBLEMS;
-        if has_room {
-            self.list.push(Problem::new(finding));
-        } else {
+        let index = self.list.len();
+        if index >= MAX_PROBLEMS {
             self.further += 1;
+            return None;
         }
-        has_room
+        self.list.push(Problem::new(finding));
+        Some(index)
     }
 
     /// The problems of an endpoint that are errors, with their indices.

@@ -168,6 +168,17 @@ impl Visitor for JsonWriter {
     }
 }
 
+/// The keys of a finding that the finding itself does not determine. `None` omits a key.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FindingKeys<'a> {
+    /// If there are several captures, the name of the capture.
+    pub file: Option<&'a str>,
+    /// If several captures are read as one capture, the number that the frame has in its own file.
+    pub frame_in_file: Option<FrameNumber>,
+    /// The number of the problem that the finding belongs to.
+    pub problem: Option<u64>,
+}
+
 impl JsonWriter {
     /// Writes the object of an exchange with a port mapper (kind `sdp_pm_exchange`) and a line
     /// feed.
@@ -190,22 +201,14 @@ impl JsonWriter {
     /// # Errors
     /// `out` reports an error.
     pub fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
-        self.finding_of(None, None, finding, out)
+        self.finding_of(FindingKeys::default(), finding, out)
     }
 
-    /// Writes a finding like [`JsonWriter::finding`], with up to two further keys. If there are
-    /// several captures, set `file` to the name of the capture. If several captures are read as one
-    /// capture, also set `frame_in_file` to the number that the frame has in its own file.
+    /// Writes a finding like [`JsonWriter::finding`], with further keys.
     ///
     /// # Errors
     /// `out` reports an error.
-    pub fn finding_of(
-        &mut self,
-        file: Option<&str>,
-        frame_in_file: Option<FrameNumber>,
-        finding: &Finding,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    pub fn finding_of(&mut self, keys: FindingKeys<'_>, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
         let row = finding.requirement.row();
         let octets: Vec<_> = finding
             .locations
@@ -222,11 +225,14 @@ impl JsonWriter {
             object["src"] = src.to_string().into();
             object["dst"] = dst.to_string().into();
         }
-        if let Some(file) = file {
+        if let Some(file) = keys.file {
             object["file"] = file.into();
         }
-        if let Some(number) = frame_in_file {
+        if let Some(number) = keys.frame_in_file {
             object["frame_in_file"] = u64::from(number).into();
+        }
+        if let Some(number) = keys.problem {
+            object["problem"] = number.into();
         }
         writeln!(out, "{object}")
     }

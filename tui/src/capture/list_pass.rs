@@ -9,7 +9,7 @@ use std::thread;
 
 use weft_core::requirement::Severity;
 use weft_dissector::browse::{Collector, Operations, Pass, Stop, bounded_diagnoses};
-use weft_dissector::diagnosis::Diagnosis;
+use weft_dissector::diagnosis::{Diagnoses, Diagnosis};
 use weft_dissector::fact::Operation;
 use weft_dissector::output::connection_ladder::{self, Timeline};
 use weft_dissector::output::follow::{Follow, Piece, Subject};
@@ -143,7 +143,15 @@ fn connections(recording: &Recording, sender: &SyncSender<ListResult>) -> Result
         lines.push(line);
         lines.extend(answer);
     }
+    lines.extend(unexplained(&diagnoses));
     Ok(ListResult::Lines(lines))
+}
+
+/// The line with the number of connections that are not explained. `None` if there are none.
+fn unexplained(diagnoses: &Diagnoses) -> Option<Line> {
+    let count = Some(diagnoses.unstored()).filter(|count| *count > 0)?;
+    let text = format!("not explained, because there are too many: {}", counted(count, "connection"));
+    Some(Line { text, frame: None, stream: None, severity: None })
 }
 
 /// The frame that the lines about a connection link to.
@@ -250,4 +258,30 @@ fn operations(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
     Ok(ListResult::Lines(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use weft_dissector::Dissector;
+    use weft_dissector::source::Capture;
+
+    use super::*;
+
+    /// The capture has six connections (captures/README.md).
+    #[test]
+    fn connections_without_an_answer_are_counted() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/violations-6-kinds-crc.pcap");
+        for (most, wanted) in [(4, Some("not explained, because there are too many: 2 connections")), (6, None)] {
+            let mut capture = Capture::open(&path).unwrap();
+            let (mut diagnoses, mut dissector) = (Diagnoses::with_room(most), Dissector::default());
+            while let Some(frame) = capture.next_frame() {
+                dissector.frame(&frame, &mut diagnoses);
+            }
+            dissector.finish(&mut diagnoses);
+            diagnoses.finish();
+            assert_eq!(unexplained(&diagnoses).map(|line| line.text).as_deref(), wanted);
+        }
+    }
 }

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use weft_core::RequirementId;
 use weft_dissector::browse::packed::ListedFinding;
+use weft_dissector::diagnosis::ProblemKind;
 use weft_dissector::output::text::counted;
 use weft_dissector::{FrameNumber, StreamId};
 
@@ -19,7 +20,8 @@ use super::lines::Line;
 #[derive(Debug)]
 struct Problem {
     findings: Vec<usize>,
-    /// The first finding with the highest severity.
+    /// The finding with the highest severity. Of several in the first frame, the root as in
+    /// `weft lint`.
     root: usize,
     /// Number of frames with the problem.
     frames: u64,
@@ -64,7 +66,9 @@ impl Problems {
         problem.findings.push(index);
         problem.frames += u64::from(of_frame.is_none());
         problem.last_frame = problem.last_frame.max(frame);
-        if severity > self.findings[problem.root].severity {
+        let root = &self.findings[problem.root];
+        let is_lower = || problem.frames == 1 && ProblemKind::is_root(requirement, root.requirement);
+        if severity > root.severity || severity == root.severity && is_lower() {
             problem.root = index;
         }
     }
@@ -165,6 +169,16 @@ mod tests {
         problems.turn(0, None);
         assert_eq!(shown(&problems), folded);
         assert_eq!([1, 8, 10, 21].map(|frame: u64| problems.near(frame.into())), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn the_root_of_the_first_frame_is_that_of_lint() {
+        let mut problems = Problems::default();
+        for (frame, id) in [(7, "RDMAP-4.8-6"), (7, "RDMAP-4.8-37"), (7, "RDMAP-4.8-3")] {
+            problems.add(finding(frame, id, Severity::Error));
+        }
+        let (head, _) = problems.lines().next().unwrap();
+        assert!(head.text.contains("RDMAP-4.8-37  3 findings in 1 frame: "), "{}", head.text);
     }
 
     #[test]

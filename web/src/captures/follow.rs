@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use weft_core::requirement::Severity;
-use weft_dissector::browse::index::Row;
-use weft_dissector::browse::{Collector, Control, Index, Pass, Reader, Tail};
+use weft_dissector::browse::index::{IndexedFinding, Row};
+use weft_dissector::browse::{Collector, Control, Index, Pass, ProblemEntry, ProblemList, Reader, Tail};
 use weft_dissector::source::{Capture, Frame};
 use weft_dissector::unit::Unit;
 use weft_dissector::{Finding, FrameNumber, Packet, Sink};
@@ -47,7 +47,7 @@ pub(crate) struct Batch {
     pub(crate) counts: [u64; 3],
     /// The newest of the new packets, at most [`MAX_BATCH`].
     pub(crate) rows: Vec<LiveRow>,
-    /// The newest of the new findings, at most [`MAX_BATCH`].
+    /// The newest of the new findings, at most [`MAX_BATCH`]. Those of one problem are together.
     pub(crate) findings: Vec<LiveFinding>,
     /// Sentences about connections that were merged or dropped to limit memory, and about frames
     /// that were not read.
@@ -72,13 +72,39 @@ pub(crate) struct LiveRow {
     pub(crate) worst: Option<String>,
 }
 
-/// A finding.
+/// The new findings of one problem, or a finding that belongs to no problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LiveFinding {
     pub(crate) packet: FrameNumber,
     pub(crate) severity: String,
+    /// The requirement at the root, if it is among the new findings.
     pub(crate) requirement: String,
     pub(crate) found: String,
+    /// The other violated requirements.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) also: Vec<String>,
+}
+
+impl LiveFinding {
+    /// Describes findings of one entry. Returns `None` if there are no findings.
+    fn of(entry: &ProblemEntry, findings: &[&IndexedFinding]) -> Option<Self> {
+        let is_root = |finding: &&&IndexedFinding| finding.requirement == entry.requirement;
+        let root = findings.iter().find(is_root).or_else(|| findings.first())?;
+        let mut also: Vec<String> = Vec::new();
+        for finding in findings.iter().filter(|finding| finding.requirement != root.requirement) {
+            let id = finding.requirement.as_str();
+            if !also.iter().any(|known| known == id) {
+                also.push(id.to_owned());
+            }
+        }
+        Some(LiveFinding {
+            packet: root.frame,
+            severity: entry.severity.to_string(),
+            requirement: root.requirement.as_str().to_owned(),
+            found: root.found.clone(),
+            also,
+        })
+    }
 }
 
 /// Follows the file until the receiver is gone, the server stops, or reading fails. Blocks the
@@ -140,6 +166,7 @@ impl State {
 #[derive(Default)]
 struct BatchCollector {
     index: Index,
+    problems: ProblemList,
     origin: Option<u64>,
     packets: u64,
     counts: [u64; 3],
@@ -161,14 +188,15 @@ impl Collector for BatchCollector {
             // the finding.
             let keep = (self.index.rows().len() - self.rows, self.index.findings().len() - self.findings);
             if keep == (0, 0) || self.index.rows().len() >= 2 * MAX_ROWS {
-                (self.index, self.rows, self.findings) = (Index::default(), 0, 0);
+                (self.index, self.problems) = (Index::default(), ProblemList::default());
+                (self.rows, self.findings) = (0, 0);
             }
         }
         self.index.begin(frame)
     }
 
     fn memory(&self) -> usize {
-        self.index.memory()
+        self.index.memory() + self.problems.memory()
     }
 }
 
@@ -186,20 +214,26 @@ impl BatchCollector {
             packets: self.packets,
             counts: self.counts,
             rows: rows[first..].iter().map(|row| self.row(row)).collect(),
-            findings: findings[first_finding..]
-                .iter()
-                .map(|finding| LiveFinding {
-                    packet: finding.frame,
-                    severity: finding.severity.to_string(),
-                    requirement: finding.requirement.as_str().to_owned(),
-                    found: finding.found.clone(),
-                })
-                .collect(),
+            findings: self.live_findings(first_finding),
             remarks,
             end: self.end.take(),
         };
         (self.rows, self.findings) = (rows.len(), findings.len());
         batch
+    }
+
+    /// The findings from place `first` on, grouped by problem. The order is that of the first
+    /// findings.
+    fn live_findings(&self, first: usize) -> Vec<LiveFinding> {
+        let mut groups: Vec<(&ProblemEntry, Vec<&IndexedFinding>)> = Vec::new();
+        for (place, finding) in self.index.findings().iter().enumerate().skip(first) {
+            let Some(entry) = self.problems.entry_of(place) else { continue };
+            match groups.iter_mut().find(|(known, _)| std::ptr::eq(*known, entry)) {
+                Some((_, findings)) => findings.push(finding),
+                None => groups.push((entry, vec![finding])),
+            }
+        }
+        groups.into_iter().filter_map(|(entry, findings)| LiveFinding::of(entry, &findings)).collect()
     }
 
     fn row(&self, row: &Row) -> LiveRow {
@@ -225,6 +259,7 @@ impl Sink for BatchCollector {
     fn finding(&mut self, finding: &Finding) {
         self.counts[finding.severity as usize] += 1;
         self.index.finding(finding);
+        self.problems.add(finding);
     }
 
     fn packet(&mut self, packet: &Packet) {
@@ -312,6 +347,21 @@ mod tests {
         }
         assert!(last.is_some_and(|batch| batch.end.is_some()));
         follower.join().unwrap();
+    }
+
+    /// Frame 13 of this capture has a malformed Terminate, which violates several requirements.
+    #[test]
+    fn the_rules_of_a_problem_are_one_finding() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw");
+        let mut capture = Capture::open(&folder.join("rping-size-mismatch-terminate.pcap")).unwrap();
+        let mut pass = Pass::new(BatchCollector::default());
+        while let Some(frame) = capture.next_frame() {
+            pass.frame(&frame);
+        }
+        let findings = pass.collector_mut().batch(Vec::new()).findings;
+        let problem = findings.iter().find(|finding| finding.requirement == "RDMAP-4.8-37").unwrap();
+        assert!(u64::from(problem.packet) == 13 && !problem.also.is_empty(), "{problem:?}");
+        assert!(findings.iter().all(|finding| !problem.also.contains(&finding.requirement)), "{findings:?}");
     }
 
     #[test]

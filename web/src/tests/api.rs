@@ -161,6 +161,8 @@ async fn every_described_field_occurs_in_an_answer() {
         ("/api/captures/{id}/packets", format!("{capture}/packets?limit=8&filter=tcp")),
         ("/api/captures/{id}/packets/{number}", format!("{capture}/packets/12")),
         ("/api/captures/{id}/findings", format!("{capture}/findings?from=1")),
+        ("/api/captures/{id}/problems", format!("{capture}/problems?limit=8")),
+        ("/api/captures/{id}/answers", format!("{capture}/answers?limit=8")),
         ("/api/filter", "/api/filter?text=tcp.steam".to_owned()),
     ] {
         let answer = json(&site, &address).await;
@@ -224,6 +226,7 @@ async fn every_described_field_occurs_in_an_answer() {
             "BaselineEntry.",
             "Boundary.",
             "DroppedTraffic.",
+            "ExchangeAnswer.",
             "ExpectedResult.",
             "Job.",
             "LaneState.",

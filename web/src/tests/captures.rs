@@ -154,6 +154,87 @@ async fn shows_findings_connections_ladder_operations_and_statistics() {
     assert!(operations.contains("<td>Read</td>"), "{operations}");
 }
 
+/// Returns the document at this address of the API.
+async fn document(site: &Site, path: &str) -> serde_json::Value {
+    let (status, text) = read(site, path).await;
+    assert_eq!(status, StatusCode::OK, "{path}: {text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Frame 13 of this capture has a malformed Terminate, which violates several requirements.
+#[tokio::test]
+async fn a_problem_is_one_line_with_its_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = capture_folder(folder.path(), &["siw/rping-size-mismatch-terminate.pcap"]).await;
+    let capture = only(&site).await;
+    let answer = document(&site, &format!("/api{capture}/problems")).await;
+    let problems = answer["problems"].as_array().unwrap();
+    let terminate = problems.iter().find(|problem| problem["requirement"] == "RDMAP-4.8-37").unwrap();
+    assert_eq!((&terminate["packets"], &terminate["count"]), (&serde_json::json!([13]), &1.into()));
+    let rules = terminate["requirements"].as_array().unwrap().len();
+    assert!(rules > 1, "{answer}");
+    let findings = document(&site, &format!("/api{capture}/findings")).await;
+    let of_problem = |finding: &&serde_json::Value| finding["problem"] == terminate["problem"];
+    assert!(findings["findings"].as_array().unwrap().iter().filter(of_problem).count() >= rules, "{findings}");
+
+    let html = page(&site, &format!("{capture}/findings")).await;
+    assert_eq!(html.matches("<code>RDMAP-4.8-37</code>").count(), 1, "{html}");
+    assert!(html.contains(&format!("<summary>{} more rule", rules - 1)), "{html}");
+    let total = answer["total"].as_u64().unwrap();
+    assert!(html.contains(&format!(": {total} problem")) && html.contains(&format!(", {total} problem")), "{html}");
+    assert_eq!(document(&site, &format!("/api{capture}")).await["problems"], total);
+    // The page of the packet begins with the root.
+    let packet = page(&site, &format!("{capture}/packets/13")).await;
+    let (_, listed) = packet.split_once("<summary>Findings: ").unwrap();
+    let (counts, listed) = listed.split_once("</summary>").unwrap();
+    assert!(counts.ends_with(" rules in 1 problem"), "{packet}");
+    assert!(listed.split("<code>").nth(1).unwrap().starts_with("RDMAP-4.8-37<"), "{packet}");
+}
+
+#[tokio::test]
+async fn the_api_explains_connections_and_exchanges() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = capture_folder(folder.path(), &["siw/rping-size-mismatch-terminate.pcap"]).await;
+    let capture = only(&site).await;
+    let answer = document(&site, &format!("/api{capture}/answers")).await;
+    assert_eq!((&answer["total"], &answer["unexplained"]), (&1.into(), &0.into()));
+    let one = &answer["answers"][0];
+    let text = one["text"].as_str().unwrap();
+    assert!(text.starts_with("connection 0, 10.1.0.2:") && text.contains("(frame 13)"), "{text}");
+    assert_eq!((&one["is_failure"], &one["facts"]["cause"]), (&true.into(), &"own_read_request".into()));
+    // The page of the connection has the same sentences.
+    let html = page(&site, &format!("{capture}/connections/0")).await;
+    assert!(html.contains("(frame 13)"), "{html}");
+    let further = document(&site, &format!("/api{capture}/answers?from=1")).await;
+    assert_eq!((&further["total"], &further["answers"]), (&1.into(), &serde_json::json!([])));
+
+    let denied = capture_path("causes/portmap-denied-plain.pcap");
+    std::fs::copy(denied, folder.path().join("capture_folder/denied.pcap")).unwrap();
+    let other = links(&site.text("/captures").await, "/captures/").into_iter().find(|href| *href != capture).unwrap();
+    let answer = document(&site, &format!("/api{other}/answers")).await;
+    let text = answer["exchanges"][0]["text"].as_str().unwrap();
+    assert!(text.contains("the port mapper denies "), "{answer}");
+}
+
+/// If the capture has more connections than weft explains, the user has to know how many.
+#[tokio::test]
+async fn connections_without_an_answer_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = capture_folder(folder.path(), &[]).await;
+    std::fs::write(folder.path().join("capture_folder/crowd.pcap"), crowd::crowd()).unwrap();
+    let capture = only(&site).await;
+    let answer = document(&site, &format!("/api{capture}/answers?limit=1")).await;
+    let unexplained = answer["unexplained"].as_u64().unwrap();
+    assert!(unexplained > 1 && answer["total"].as_u64().unwrap() >= 1024, "{answer}");
+    let counted = format!("Not explained, because the capture has too many connections: {unexplained} connections.");
+    for below in ["", "/connections"] {
+        let html = page(&site, &format!("{capture}{below}")).await;
+        assert!(html.contains(&counted), "{below}: {html}");
+    }
+    let one = page(&site, &format!("{capture}/connections/5000")).await;
+    assert!(one.contains("This connection is not explained"), "{one}");
+}
+
 #[tokio::test]
 async fn the_live_page_reports_new_packets() {
     let folder = tempfile::tempdir().unwrap();

@@ -49,6 +49,7 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     for written in [to, packets.as_path()] {
         refuse_same(from, written)?;
     }
+    refuse_existing(arguments, &packets)?;
     let capture = RereadableCapture::open(from)?;
     let input = capture.input()?;
     let name = input.name().to_owned();
@@ -81,6 +82,19 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     print_line!("report: {}", to.display());
     print_line!("packets: {}", packets.display());
     Ok(ExitCode::from(if is_faulty { UNEXPECTED } else { 0 }))
+}
+
+/// Fails if the file with the packets exists, unless the user allows to replace it. The command
+/// line does not name this file, so it can be a capture of the user.
+fn refuse_existing(arguments: &Arguments, packets: &Path) -> anyhow::Result<()> {
+    if !arguments.force && fs::symlink_metadata(packets).is_ok() {
+        reject!(
+            "{}: the file exists, and the packets of the report would replace it; use another name for the report, or \
+             add --force",
+            packets.display()
+        );
+    }
+    Ok(())
 }
 
 /// The format that the name of the page selects.

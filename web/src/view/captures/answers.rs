@@ -49,14 +49,25 @@ pub(super) fn class(diagnosis: &Diagnosis) -> &'static str {
     }
 }
 
-/// Returns the answers for the top of a page, and the number of further answers. Connections that
-/// failed come first. A single answer has all its sentences.
-pub(super) fn answers<'a>(base: &str, survey: &'a Survey) -> (Vec<Answer<'a>>, usize) {
+/// The answers for the top of a page.
+#[derive(Default)]
+pub(super) struct Answers<'a> {
+    /// Connections that failed come first. A single answer has all its sentences.
+    pub(super) listed: Vec<Answer<'a>>,
+    /// Number of further answers.
+    pub(super) more: usize,
+    /// Number of connections without an answer, because the capture has too many connections.
+    pub(super) unexplained: u64,
+}
+
+/// Returns the answers for the top of a page.
+pub(super) fn answers<'a>(base: &str, survey: &'a Survey) -> Answers<'a> {
+    let unexplained = survey.diagnoses.unstored();
     let mut all: Vec<&Diagnosis> = survey.diagnoses.connections().collect();
     if let [one] = all[..] {
-        return (vec![Answer::complete(base, one)], 0);
+        return Answers { listed: vec![Answer::complete(base, one)], more: 0, unexplained };
     }
     all.sort_by_key(|diagnosis| (!diagnosis.is_failure(), diagnosis.is_healthy()));
     let listed = all.iter().take(MAX_LISTED).map(|diagnosis| Answer::brief(base, diagnosis)).collect();
-    (listed, all.len().saturating_sub(MAX_LISTED))
+    Answers { listed, more: all.len().saturating_sub(MAX_LISTED), unexplained }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Head {
     pub(super) packets: usize,
     /// Number of the last packet.
     pub(super) last: FrameNumber,
+    /// Number of problems: groups of findings with one root.
+    pub(super) problems: u64,
     pub(super) counts: Vec<Count>,
     pub(super) note: Option<String>,
     pub(super) remarks: Vec<String>,
@@ -55,6 +57,7 @@ impl Head {
             size: octets(len),
             packets: rows.len(),
             last: rows.last().map_or(FrameNumber::NONE, |row| row.number),
+            problems: survey.problems.groups().count(),
             counts: counts(survey.index.counts()),
             note: survey.note.clone(),
             remarks: survey.remarks.clone(),

@@ -24,6 +24,8 @@ struct Page<'a> {
     pages: Links,
     /// Number of connections that the survey counts but does not list.
     further: u64,
+    /// Number of connections without an answer, because the capture has too many connections.
+    unexplained: u64,
     /// Number of TCP connections without iWARP or SDP.
     others: u64,
     port_mapper: u64,
@@ -52,7 +54,8 @@ pub(crate) fn connections(head: Head, survey: &Survey, from: usize) -> Result<St
     let connections = survey.stats.connections().skip(range.start).take(range.len());
     let rows = connections.map(|one| line(&base, one, survey.diagnoses.of(one.stream))).collect();
     let (further, others) = (survey.stats.unstored_connections(), survey.stats.others());
-    Page { head, rows, pages, further, others, port_mapper: survey.stats.port_mapper() }.render()
+    let (unexplained, port_mapper) = (survey.diagnoses.unstored(), survey.stats.port_mapper());
+    Page { head, rows, pages, further, unexplained, others, port_mapper }.render()
 }
 
 fn line<'a>(base: &str, connection: &'a ConnectionStats, diagnosis: Option<&'a Diagnosis>) -> Line<'a> {
@@ -65,7 +68,7 @@ fn line<'a>(base: &str, connection: &'a ConnectionStats, diagnosis: Option<&'a D
         payload: [one.payload_octets, other.payload_octets],
         took: clock::duration(connection.duration_ns / 1000),
         counts: counts(connection.findings),
-        answer: diagnosis.map_or("", |diagnosis| diagnosis.headline.as_str()),
+        answer: diagnosis.map_or("not explained", |diagnosis| diagnosis.headline.as_str()),
         class: diagnosis.map_or("", class),
         ladder: url::connection(base, connection.stream),
         packets: url::packets(base, &of_stream(connection.stream), 0),
@@ -84,6 +87,8 @@ struct LadderPage<'a> {
     stream: StreamId,
     /// What happened on the connection. `None` if the survey has no diagnosis of it.
     answer: Option<Answer<'a>>,
+    /// Whether there is no diagnosis because the capture has too many connections.
+    is_unexplained: bool,
     packets: String,
     svg: String,
     /// Unusual rows of the diagram: address of the packet, number of the packet, text of the row.
@@ -101,9 +106,11 @@ pub(crate) fn ladder(head: Head, survey: &Survey, stream: StreamId, ladder: &Lad
         Some((url::packet(&base, frame, ""), frame, row.label.clone()))
     });
     let numbers = survey.stats.connections().find(|connection| connection.stream == stream);
+    let diagnosis = survey.diagnoses.of(stream);
     let page = LadderPage {
         stream,
-        answer: survey.diagnoses.of(stream).map(|diagnosis| Answer::complete(&base, diagnosis)),
+        answer: diagnosis.map(|diagnosis| Answer::complete(&base, diagnosis)),
+        is_unexplained: diagnosis.is_none() && numbers.is_some() && survey.diagnoses.unstored() > 0,
         packets: url::packets(&base, &of_stream(stream), 0),
         svg: ladder.svg(),
         marked: marked.take(MAX_MARKED).collect(),

@@ -1,10 +1,13 @@
 //! The page of one packet: findings, fields, bytes.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
-use weft_core::Requirement;
-use weft_dissector::browse::Survey;
+use weft_core::{Requirement, RequirementId};
 use weft_dissector::browse::detail::{Detail, FieldDetail, FindingDetail, FrameLocation};
 use weft_dissector::browse::index::Row;
+use weft_dissector::browse::{ProblemEntry, Survey};
+use weft_dissector::output::text::counted;
 use weft_dissector::{FrameNumber, StreamId};
 
 use super::common::{Head, LINES, class, ranges};
@@ -31,6 +34,9 @@ struct Page<'a> {
     next: Option<String>,
     /// The address of the part of the list that contains the packet.
     list: String,
+    /// The numbers of violated requirements and of problems, as text.
+    counts: String,
+    /// The findings. Those at the root of a problem come first.
     findings: Vec<Finding<'a>>,
     units: Vec<Unit<'a>>,
     rows: Vec<HexRow>,
@@ -85,6 +91,7 @@ pub(crate) fn packet(
 ) -> Result<String, askama::Error> {
     let index = &survey.index;
     let base = head.base.clone();
+    let (counts, findings) = findings(survey, detail);
     let neighbour = |place: Option<usize>| Some(url::packet(&base, list.row(index, place?)?.number, list.filter));
     let page = Page {
         time: time::utc(detail.time / 1_000_000),
@@ -94,7 +101,8 @@ pub(crate) fn packet(
         previous: neighbour(place.and_then(|place| place.checked_sub(1))),
         next: neighbour(place.and_then(|place| place.checked_add(1))),
         list: url::packets(&base, list.filter, place.unwrap_or(0) / LINES * LINES),
-        findings: detail.findings.iter().map(finding).collect(),
+        counts,
+        findings,
         units: detail
             .units
             .iter()
@@ -109,6 +117,26 @@ pub(crate) fn packet(
         head,
     };
     page.render()
+}
+
+/// Returns the findings of a packet, and the numbers of violated requirements and of problems, for
+/// example ": 10 rules in 1 problem". The text is empty for a single finding.
+fn findings<'a>(survey: &Survey, detail: &'a Detail) -> (String, Vec<Finding<'a>>) {
+    let of_packet = survey.index.findings().iter().enumerate().filter(|(_, finding)| finding.frame == detail.number);
+    let entries: Vec<&ProblemEntry> = of_packet.filter_map(|(place, _)| survey.problems.entry_of(place)).collect();
+    let problems: BTreeSet<u64> = entries.iter().filter_map(|entry| entry.number).collect();
+    let rules: BTreeSet<RequirementId> = detail.findings.iter().map(|finding| finding.requirement).collect();
+    let mut counts = String::new();
+    if detail.findings.len() > 1 {
+        counts = format!(": {}", counted(rules.len() as u64, "rule"));
+        if !problems.is_empty() {
+            counts = format!("{counts} in {}", counted(problems.len() as u64, "problem"));
+        }
+    }
+    let is_root = |id: RequirementId| entries.iter().any(|entry| entry.requirement == id);
+    let mut sorted: Vec<&FindingDetail> = detail.findings.iter().collect();
+    sorted.sort_by_key(|finding| !is_root(finding.requirement));
+    (counts, sorted.into_iter().map(finding).collect())
 }
 
 fn finding(detail: &FindingDetail) -> Finding<'_> {

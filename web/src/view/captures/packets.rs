@@ -6,7 +6,7 @@ use weft_dissector::browse::index::{Index, Row};
 use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::output::text::counted;
 
-use super::answers::{Answer, answers};
+use super::answers::{Answers, answers};
 use super::common::{Head, Links, class, pair, part, seconds};
 use crate::view::url;
 
@@ -18,8 +18,7 @@ struct Page<'a> {
     /// The error in the filter, if the filter is invalid.
     wrong: Option<String>,
     /// What happened on the connections. Empty if this is not the first page of all packets.
-    answers: Vec<Answer<'a>>,
-    more_answers: usize,
+    answers: Answers<'a>,
     rows: Vec<Line>,
     first: usize,
     last: usize,
@@ -69,7 +68,7 @@ impl List<'_> {
 pub(crate) fn packets(head: Head, survey: &Survey, list: &List<'_>) -> Result<String, askama::Error> {
     let index = &survey.index;
     let is_first = list.filter.is_empty() && list.from == 0;
-    let (answers, more_answers) = if is_first { answers(&head.base, survey) } else { (Vec::new(), 0) };
+    let answers = if is_first { answers(&head.base, survey) } else { Answers::default() };
     let listed = list.len(index);
     let base = head.base.clone();
     let (range, pages) = part(list.from, listed, |from| url::packets(&base, list.filter, from));
@@ -80,7 +79,6 @@ pub(crate) fn packets(head: Head, survey: &Survey, list: &List<'_>) -> Result<St
         filter: list.filter,
         wrong: None,
         answers,
-        more_answers,
         rows: rows.collect(),
         first: range.start + 1,
         last: range.end,
@@ -94,10 +92,8 @@ pub(crate) fn packets(head: Head, survey: &Survey, list: &List<'_>) -> Result<St
 /// Renders the page for an invalid filter. `wrong` has the error message, and a line that points at
 /// the position of the error.
 pub(crate) fn invalid(head: Head, filter: &str, wrong: String) -> Result<String, askama::Error> {
-    let (answers, rows, pages) = (Vec::new(), Vec::new(), Vec::new());
-    let page =
-        Page { head, filter, wrong: Some(wrong), answers, more_answers: 0, rows, first: 0, last: 0, listed: 0, pages };
-    page.render()
+    let (answers, rows, pages) = (Answers::default(), Vec::new(), Vec::new());
+    Page { head, filter, wrong: Some(wrong), answers, rows, first: 0, last: 0, listed: 0, pages }.render()
 }
 
 fn line(base: &str, filter: &str, index: &Index, row: &Row, origin: u64) -> Line {

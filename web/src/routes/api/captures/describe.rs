@@ -5,7 +5,7 @@ use schemars::generate::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::super::openapi::{parameter, path, problem_answer};
-use super::model::{Capture, Captures, FilterRead, Findings, Made, Packet, Packets};
+use super::model::{Answers, Capture, CaptureProblems, Captures, FilterRead, Findings, Made, Packet, Packets};
 use super::{DEFAULT_LINES, MAX_LINES, TYPES};
 
 /// Describes the paths of the resources about captures.
@@ -25,6 +25,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
     let filter = text("filter", "Only packets that pass this display filter");
     let one = [id.clone()];
     let packets = [id.clone(), filter, from.clone(), limit.clone()];
+    let part = [id.clone(), from, limit];
     let mut wanted = text("text", "A display filter to check");
     wanted["required"] = true.into();
     let mut all = path::<Captures>(made, problem, "Lists the captures of the folder", &[], false);
@@ -35,8 +36,10 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
         "/api/captures": all,
         "/api/captures/{id}": single,
         "/api/captures/{id}/packets": path::<Packets>(made, problem, "Lists the packets of a capture", &packets, true),
-        "/api/captures/{id}/packets/{number}": path::<Packet>(made, problem, "Returns one packet with its fields", &[id.clone(), number], true),
-        "/api/captures/{id}/findings": path::<Findings>(made, problem, "Lists the findings of a capture", &[id, from, limit], true),
+        "/api/captures/{id}/packets/{number}": path::<Packet>(made, problem, "Returns one packet with its fields", &[id, number], true),
+        "/api/captures/{id}/findings": path::<Findings>(made, problem, "Lists the findings of a capture", &part, true),
+        "/api/captures/{id}/problems": path::<CaptureProblems>(made, problem, "Lists the problems of a capture: groups of findings with one root", &part, true),
+        "/api/captures/{id}/answers": path::<Answers>(made, problem, "Explains what happened on each connection of a capture", &part, true),
         "/api/filter": path::<FilterRead>(made, problem, "Checks a display filter", &[wanted], false),
     });
     // The server is perhaps still reading the capture, or cannot read the capture.

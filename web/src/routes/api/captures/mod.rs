@@ -14,6 +14,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
+use weft_dissector::diagnosis::{Diagnosis, ExchangeReport, NumberedProblem};
 
 use super::extract::{Api, count};
 use super::failure::ApiFailure;
@@ -26,8 +27,8 @@ use crate::routes::captures::{Subject, Surveyed, delete, list, ready, upload};
 use crate::routes::extract::{Path, Query};
 use crate::view::captures::List;
 use model::{
-    Capture, CaptureEntry, CaptureFinding, Captures, Counts, FilterRead, Findings, Made, Packet, PacketEntry,
-    PacketField, PacketFinding, PacketUnit, Packets,
+    Answer, Answers, Capture, CaptureEntry, CaptureFinding, CaptureProblem, CaptureProblems, Captures, Counts,
+    ExchangeAnswer, FilterRead, Findings, Made, Packet, PacketEntry, PacketField, PacketFinding, PacketUnit, Packets,
 };
 
 /// The default number of entries in a response.
@@ -44,6 +45,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/captures/{id}/packets", get(packets))
         .route("/captures/{id}/packets/{number}", get(packet))
         .route("/captures/{id}/findings", get(findings))
+        .route("/captures/{id}/problems", get(problems))
+        .route("/captures/{id}/answers", get(answers))
         .route("/filter", get(filter))
 }
 
@@ -97,6 +100,7 @@ async fn capture(Api(Surveyed { subject, survey }): Api<Surveyed>) -> Result<Jso
         name: subject.name,
         size: subject.source.len,
         packets: survey.index.rows().len() as u64,
+        problems: survey.problems.groups().count(),
         findings: Counts { errors, warnings, notes },
         connections: survey.stats.connections().count() as u64 + survey.stats.unstored_connections(),
         note: survey.note.clone(),
@@ -196,10 +200,11 @@ async fn findings(
     Api(Query(lines)): Api<Query<Lines>>,
     Api(Surveyed { survey, .. }): Api<Surveyed>,
 ) -> Result<Json<Findings>, ApiFailure> {
-    let some = survey.index.findings().iter().skip(lines.from).take(lines.limit()?);
-    let findings = some.map(|finding| CaptureFinding {
+    let some = survey.index.findings().iter().enumerate().skip(lines.from).take(lines.limit()?);
+    let findings = some.map(|(place, finding)| CaptureFinding {
         packet: finding.frame.into(),
         stream: finding.stream.map(u32::from),
+        problem: survey.problems.entry_of(place).and_then(|entry| entry.number),
         finding: PacketFinding {
             requirement: finding.requirement,
             severity: finding.severity,
@@ -210,6 +215,53 @@ async fn findings(
     let total: u64 = survey.index.counts().iter().sum();
     let left_out = total.saturating_sub(survey.index.findings().len() as u64);
     Ok(Json(Findings { total, left_out, findings: findings.collect() }))
+}
+
+async fn problems(
+    Api(Query(lines)): Api<Query<Lines>>,
+    Api(Surveyed { survey, .. }): Api<Surveyed>,
+) -> Result<Json<CaptureProblems>, ApiFailure> {
+    let mut all: Vec<NumberedProblem<'_>> = survey.problems.groups().problems().collect();
+    all.sort_unstable_by_key(|problem| problem.number);
+    let total = all.len() as u64;
+    let some = all.into_iter().skip(lines.from).take(lines.limit()?);
+    let problems = some.map(|NumberedProblem { number, stream, problem }| CaptureProblem {
+        problem: number,
+        stream: stream.map(u32::from),
+        direction: problem.direction,
+        severity: problem.severity,
+        requirement: problem.requirement,
+        requirements: problem.requirements.clone(),
+        packets: problem.frames.iter().map(|frame| u64::from(*frame)).collect(),
+        count: problem.count,
+        expected: problem.expected.clone(),
+        found: problem.found.clone(),
+    });
+    Ok(Json(CaptureProblems { total, problems: problems.collect() }))
+}
+
+async fn answers(
+    Api(Query(lines)): Api<Query<Lines>>,
+    Api(Surveyed { survey, .. }): Api<Surveyed>,
+) -> Result<Json<Answers>, ApiFailure> {
+    let diagnoses = &survey.diagnoses;
+    let answer = |diagnosis: &Diagnosis| Answer {
+        stream: diagnosis.stream.into(),
+        headline: diagnosis.headline.clone(),
+        text: format!("{} {}", diagnosis.sentence(), diagnosis.details()).trim_end().to_owned(),
+        is_failure: diagnosis.is_failure(),
+        is_healthy: diagnosis.is_healthy(),
+        facts: diagnosis.clone(),
+    };
+    let exchange =
+        |exchange: &ExchangeReport| ExchangeAnswer { exchange: exchange.exchange, text: exchange.to_string() };
+    let exchanges: &[ExchangeReport] = if lines.from == 0 { diagnoses.exchanges() } else { &[] };
+    Ok(Json(Answers {
+        total: diagnoses.connections().count() as u64,
+        unexplained: diagnoses.unstored(),
+        answers: diagnoses.connections().skip(lines.from).take(lines.limit()?).map(answer).collect(),
+        exchanges: exchanges.iter().map(exchange).collect(),
+    }))
 }
 
 #[derive(Deserialize)]

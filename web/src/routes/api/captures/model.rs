@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
+use weft_dissector::diagnosis::Diagnosis;
 
 /// The captures of the folder. The most recently changed capture is the first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,6 +32,8 @@ pub(in crate::routes::api) struct Capture {
     pub(super) size: u64,
     /// Number of packets that were read.
     pub(super) packets: u64,
+    /// Number of problems: groups of findings with one root.
+    pub(super) problems: u64,
     pub(super) findings: Counts,
     /// Number of iWARP and SDP connections.
     pub(super) connections: u64,
@@ -148,8 +151,90 @@ pub(in crate::routes::api) struct CaptureFinding {
     pub(super) packet: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream: Option<u32>,
+    /// Number of the problem that the finding belongs to. Omitted if the finding belongs to no
+    /// problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<u64>,
     #[serde(flatten)]
     pub(super) finding: PacketFinding,
+}
+
+/// A page of the problems of a capture.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct CaptureProblems {
+    /// Number of all problems.
+    pub(super) total: u64,
+    /// The problems, ordered by their numbers.
+    pub(super) problems: Vec<CaptureProblem>,
+}
+
+/// A problem of a capture: the findings with one root.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct CaptureProblem {
+    /// Number of the problem, from 0. The findings of the problem have this number.
+    pub(super) problem: u64,
+    /// Number of the TCP connection. Omitted for a datagram.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream: Option<u32>,
+    /// Number of the direction in which the violating endpoint sends: 0 or 1.
+    pub(super) direction: u8,
+    /// The highest severity of the findings.
+    #[schemars(with = "String")]
+    pub(super) severity: Severity,
+    /// The requirement at the root.
+    #[schemars(with = "String")]
+    pub(super) requirement: RequirementId,
+    /// All violated requirements.
+    #[schemars(with = "Vec<String>")]
+    pub(super) requirements: Vec<RequirementId>,
+    /// The first packets with the problem.
+    pub(super) packets: Vec<u64>,
+    /// Number of packets with the problem.
+    pub(super) count: u64,
+    /// The behaviour that `requirement` requires, at the first packet.
+    pub(super) expected: String,
+    /// The observed behaviour at the first packet.
+    pub(super) found: String,
+}
+
+/// A page of the answers about a capture: what happened on each connection, and why it ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct Answers {
+    /// Number of all answers about connections.
+    pub(super) total: u64,
+    /// Number of connections without an answer, because the capture has too many connections.
+    pub(super) unexplained: u64,
+    /// The answers, ordered by the numbers of the connections.
+    pub(super) answers: Vec<Answer>,
+    /// The port mapper exchanges that led to no connection. Only the page from 0 has them.
+    pub(super) exchanges: Vec<ExchangeAnswer>,
+}
+
+/// The answer about a connection.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct Answer {
+    /// Number of the TCP connection.
+    pub(super) stream: u32,
+    /// The answer in one clause.
+    pub(super) headline: String,
+    /// The paragraph of `weft why`, on one line.
+    pub(super) text: String,
+    /// Whether the connection did not open, an error or an endpoint ended it, or it no longer
+    /// works.
+    pub(super) is_failure: bool,
+    /// Whether there is nothing to report.
+    pub(super) is_healthy: bool,
+    /// The facts, with the keys of `weft why --json`.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub(super) facts: Diagnosis,
+}
+
+/// The answer about a port mapper exchange.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct ExchangeAnswer {
+    /// Number of the exchange.
+    pub(super) exchange: u64,
+    pub(super) text: String,
 }
 
 /// The result of checking a display filter.
