@@ -204,9 +204,8 @@ fn unmatched(
     results: &KnownResults<'_>,
     expected: &BTreeSet<&CaseKey>,
 ) -> Vec<String> {
-    let is_open = |result: &CaseResult| {
-        result.verdict > Verdict::Pass && was_tried(result) && !expected.contains(&result.key)
-    };
+    let is_open =
+        |result: &CaseResult| result.verdict > Verdict::Pass && was_tried(result) && !expected.contains(&result.key);
     let mut lines = Vec::new();
     for (number, parsed) in valid {
         let ParsedEntry { entry, scope, .. } = parsed;

@@ -179,10 +179,8 @@ mod tests {
     /// captures/causes/README.md: the only connection has SYNs without an answer.
     #[test]
     fn unanswered_connections_are_counted_separately() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/causes/syn-unanswered.pcap");
-        let mut answers = Answers { diagnoses: Diagnoses::with_limits(0, usize::MAX), selected: None };
-        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
-        answers.finish();
+        let diagnoses = read("../causes/syn-unanswered.pcap", Diagnoses::with_limits(0, usize::MAX));
+        let answers = Answers::of(diagnoses, SelectedConnections::default());
         let text = "1 further connection not explained, including 1 connection with only SYNs without an answer";
         assert_eq!(answers.unexplained().as_deref(), Some(text));
     }

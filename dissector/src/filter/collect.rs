@@ -174,9 +174,8 @@ impl WantedFields {
                 Source::Fact(fact) if fact >= Fact::Kind => return false,
                 Source::Fact(fact) if fact.is_endpoint() => {}
                 Source::Fact(_) | Source::Header(_) => is_about_segments = true,
-                Source::Group(
-                    GroupKind::Frame | GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp,
-                ) => {}
+                Source::Group(GroupKind::Frame | GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp) => {
+                }
                 Source::Grammar(_) | Source::When(..) | Source::Group(_) | Source::Column(_) | Source::Send(_) => {
                     return false;
                 }
@@ -362,17 +361,8 @@ impl WantedFields {
         // The octets of a unit outside MPA are octets of TCP.
         let protocol = Some(protocol.unwrap_or("TCP"));
         let facts = facts.unwrap_or(&of_unit);
-        let source = ColumnSource {
-            facts,
-            displayed: None,
-            other: None,
-            ends,
-            protocol,
-            info,
-            names,
-            time,
-            resolution,
-        };
+        let source =
+            ColumnSource { facts, displayed: None, other: None, ends, protocol, info, names, time, resolution };
         self.add_columns(&source, values);
     }
 

@@ -36,9 +36,8 @@ pub fn of_failures(report: &RunReport, reason: &str) -> FailureBaseline {
             failed.entry(&result.key.case).or_default().push(result);
         }
     }
-    let of_case = |case: &CaseInfo| {
-        failed.get(case.id.as_str()).map_or_else(Vec::new, |failed| entries(case, failed, reason))
-    };
+    let of_case =
+        |case: &CaseInfo| failed.get(case.id.as_str()).map_or_else(Vec::new, |failed| entries(case, failed, reason));
     FailureBaseline { entries: report.cases.iter().flat_map(of_case).collect(), already_expected }
 }
 

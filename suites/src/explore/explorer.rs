@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
+use weft_dissector::output::text::counted;
 
 use super::player::{Player, violated};
-use super::reduce::{FailedSession, MAX_HISTORY, Outcome, Reduced, reduce};
+use super::reduce::{FailedSession, MAX_HISTORY, Outcome, Reduced, StopReason, reduce};
 use super::{Exploration, ExploreError, ExploreOptions, ExploreProgress, ExploredFailure, limits};
 use crate::model::{CaseResult, RequirementVerdict, Role, Verdict};
 use crate::run::{RunError, random_seed};
@@ -260,9 +261,12 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let (before, number) = (steps.len(), self.found.progress.sessions);
         // A reduction may continue after the time of the exploration, for at most half of this time.
         let end = self.began + self.options.time + self.options.time / 2;
-        let is_over = || self.is_cancelled() || Instant::now() >= end;
+        let reason_to_stop = || match self.is_cancelled() {
+            true => Some(StopReason::Interrupt),
+            false => (Instant::now() >= end).then_some(StopReason::TimeLimit),
+        };
         let failed = FailedSession { service, name: &name, steps, result, rows: &rows, history: &source.history };
-        let reduced = reduce(&self.player, failed, &is_over).await?;
+        let reduced = reduce(&self.player, failed, &reason_to_stop).await?;
         let is_late = is_missing(&reduced.result);
         let undecided = match reduced.outcome {
             Outcome::Once if is_late => {
@@ -292,6 +296,14 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
             Outcome::Reduced => format!("Session {number} of seed {seed}, reduced from {before} to {after} steps."),
             Outcome::Joined(sessions) => {
                 format!("The last {sessions} sessions up to session {number} of seed {seed}, reduced to {after} steps.")
+            }
+            Outcome::Stopped(sessions, reason) => {
+                let first = match sessions {
+                    1 => "Session".to_owned(),
+                    _ => format!("The last {sessions} sessions up to session"),
+                };
+                let left = counted(after as u64, "step");
+                format!("{first} {number} of seed {seed}. The reduction stopped {reason}, {left} left.")
             }
             Outcome::Damaged => format!("The target no longer works after session {number} of seed {seed}."),
             Outcome::Once => format!("Session {number} of seed {seed}. It failed once, and not again."),

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::session::{AgentAction, AgentStep, Step};
+use crate::session::Step;
 
 /// Returns one session with the steps of `sessions`, in their order. The connections of a session
-/// are closed at its end, as when it is played alone. Sessions do not share connections.
+/// are closed at its end, as when it is played alone. Sessions do not share connections. A fault
+/// that the target must survive does not end its connection, but an abort does.
 pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
     let (mut joined, mut used) = (Vec::new(), 0);
     for (index, session) in sessions.iter().enumerate() {
@@ -17,15 +18,11 @@ pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
                 most = most.max(*connection);
                 *connection += used;
                 let number = *connection;
-                let is_end = matches!(
-                    step,
-                    Step::Close { .. }
-                        | Step::Finish { .. }
-                        | Step::Reset { .. }
-                        | Step::Fault { .. }
-                        | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. })
-                );
-                if is_end {
+                if step.needs_neighbour() && open.iter().all(|other| *other == number) {
+                    // The Lua module opens the connection with the lowest other number.
+                    open.insert(if number == 1 { 2 } else { 1 });
+                }
+                if step.ends_connection() {
                     open.remove(&number);
                 } else {
                     open.insert(number);
@@ -49,7 +46,7 @@ pub(super) fn connections(steps: &[Step]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::{connections, join};
-    use crate::session::Step;
+    use crate::session::{AgentAction, AgentStep, DriveAction, DriveStep, SdpAction, SdpStep, Step};
 
     #[test]
     fn connections_are_closed_between_sessions() {
@@ -63,5 +60,43 @@ mod tests {
         );
         assert_eq!(join(core::slice::from_ref(&first)), first);
         assert_eq!(connections(&first), 2);
+    }
+
+    /// A fault with the buffer of another connection opens this connection.
+    #[test]
+    fn a_neighbour_is_closed_too() {
+        let fault = |connection| Step::Fault { connection, fault: "neighbour-write", at_once: false };
+        let (close, pause) = (|connection| Step::Close { connection }, Step::Pause { ms: 5 });
+        for (session, closed) in [
+            (vec![fault(1)], vec![close(2)]),
+            (vec![fault(2)], vec![close(1)]),
+            (vec![Step::Answers { connection: 3 }, fault(2)], vec![close(3)]),
+        ] {
+            let joined = join(&[session.clone(), vec![pause]]);
+            assert_eq!(joined[session.len()..joined.len() - 1], closed, "{session:?}");
+        }
+    }
+
+    /// The last step of the first session decides whether its connection is still open.
+    #[test]
+    fn a_connection_is_closed_only_if_it_is_open() {
+        let fault = |fault| Step::Fault { connection: 1, fault, at_once: false };
+        let sdp = |action| Step::Sdp(SdpStep { connection: 1, action });
+        let drive = |action| Step::Drive(DriveStep { connection: 1, action });
+        for (step, is_closed) in [
+            (fault("wrong-crc"), false),
+            (fault("suspend"), false),
+            (fault("reserved-flags"), true),
+            (fault("updates"), true),
+            // The client of a port mapper.
+            (fault("padding"), true),
+            (sdp(SdpAction::Abort), false),
+            (drive(DriveAction::Abort), false),
+            (drive(DriveAction::Shut), true),
+            (Step::Agent(AgentStep { connection: 1, action: AgentAction::Disconnect }), false),
+        ] {
+            let joined = join(&[vec![step], vec![Step::Pause { ms: 5 }]]);
+            assert_eq!(joined.contains(&Step::Close { connection: 1 }), is_closed, "{step}");
+        }
     }
 }

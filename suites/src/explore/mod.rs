@@ -4,17 +4,19 @@
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `edit` | changes to the steps of a session, for a reduction |
 //! | `explorer` | draws and plays sessions, and collects the failures |
 //! | `history` | joins several sessions to one |
 //! | `limits` | what the target can do: the largest Send, connections at the same time, and so on |
 //! | `player` | plays sessions with the target |
 //! | `reduce` | finds out what a failure needs, and reduces it |
-//! | `shrink` | removes steps from a session and makes steps simpler |
+//! | `shrink` | removes steps from a session, combines steps, and makes steps simpler |
 //!
 //! The seed determines the sessions, as long as the target has the same limits. Each deliberate
 //! fault in a session is a separate step. So if the target refuses any other step, that is a
 //! failure.
 
+mod edit;
 mod explorer;
 mod history;
 mod limits;
@@ -28,7 +30,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 pub use explorer::explore;
-pub use reduce::Outcome;
+pub use reduce::{Outcome, StopReason};
 
 use crate::model::CaseResult;
 use crate::run::RunError;

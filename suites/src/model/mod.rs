@@ -48,10 +48,10 @@ pub use probed::{ProbedFacts, ProbedSdp};
 pub use program_end::ProgramEnd;
 pub(crate) use reasons::{also_observed, lost_text};
 pub use report::RunReport;
-pub(crate) use result::{EVIDENCE_LACKS, SENDS_NOTHING};
 pub use result::{
     CaseResult, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict,
 };
+pub(crate) use result::{EVIDENCE_LACKS, SENDS_NOTHING};
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub(crate) use score::worst;

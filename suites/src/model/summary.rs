@@ -419,7 +419,7 @@ mod tests {
         let reason = "the target lost the capabilities markers, revision-2";
         let failed = summary.clone().with_lost_capabilities(&lost);
         assert_eq!((failed.exit_code, failed.reasons[0].as_str()), (ExitCode::Unexpected, reason));
-        let merged = failed.clone().with_rerun(&summary, &[], |_| true);
+        let merged = failed.clone().with_rerun(&summary, &[], false, |_| true);
         assert_eq!((merged.exit_code, &merged.lost_capabilities[..]), (ExitCode::Unexpected, &lost[..]));
         let down = failed.with_target_down(Some("target is down".to_owned()));
         assert_eq!((down.exit_code, down.reasons[1].as_str()), (ExitCode::Unexpected, reason));

@@ -68,7 +68,9 @@ impl WorkFields {
         let counts = smaller(self.count).into_iter().filter(|count| *count > 0);
         let counts = counts.map(|count| WorkFields { count, ..self });
         let sizes = smaller(self.size).into_iter().map(|size| WorkFields { size, ..self });
-        tried.into_iter().chain(counts).chain(sizes).collect()
+        let parts = smaller(self.parts).into_iter().filter(|parts| *parts > 0);
+        let parts = parts.map(|parts| WorkFields { parts, ..self });
+        tried.into_iter().chain(counts).chain(sizes).chain(parts).collect()
     }
 
     fn table(&self) -> LuaTable {

@@ -18,9 +18,26 @@ use super::step::Step;
 /// the script may need more memory than the other tiers allow.
 const USUAL_OCTETS: u64 = 4 << 20;
 
-/// Returns the steps as Lua statements, with the session in `s`.
+/// Returns the steps as Lua statements, with the session in `s`. A repetition is a loop.
 pub(crate) fn lua_steps(steps: &[Step]) -> String {
-    steps.iter().map(|step| format!("    {step}\n")).collect()
+    // The number of steps that follow in the open loop.
+    let (mut text, mut left) = (String::new(), 0);
+    for step in steps {
+        let indent = if left > 0 { "      " } else { "    " };
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "{indent}{step}");
+        if let Step::Repeat { steps, .. } = *step {
+            left = steps.saturating_add(1);
+        }
+        if left == 1 {
+            text.push_str("    end\n");
+        }
+        left = left.saturating_sub(1);
+    }
+    if left > 0 {
+        text.push_str("    end\n");
+    }
+    text
 }
 
 /// Returns the Lua case with these steps. `name` is the last part of its id, and `origin` describes
@@ -74,7 +91,7 @@ pub(crate) fn lua(
     let [parameters, arguments] = service.parameters();
     let needs_v6 = steps.iter().any(|step| matches!(step, Step::Portmap(step) if step.needs_v6()));
     let v6 = if needs_v6 { ", \"port-mapper-v6\"" } else { "" };
-    let is_long = steps.iter().map(octets).sum::<u64>() > USUAL_OCTETS;
+    let is_long = all_octets(steps) > USUAL_OCTETS;
     let tier = if is_long { "tier = \"full\",\n  " } else { "" };
     let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
     let also = faults.chain(of_requests.iter().copied()).chain(observed.iter().copied());
@@ -101,6 +118,21 @@ pub(crate) fn lua(
     // Writing to a text cannot fail.
     let _ = writeln!(text, "    s:finish{shown}\n  end,\n}}");
     text
+}
+
+/// Returns the number of bytes in the messages of all steps. A repetition counts each time.
+fn all_octets(steps: &[Step]) -> u64 {
+    let (mut total, mut times, mut left) = (0_u64, 1, 0);
+    for step in steps {
+        if let Step::Repeat { count, steps } = *step {
+            (times, left) = (u64::from(count), steps);
+        } else {
+            let factor = if left > 0 { times } else { 1 };
+            total = total.saturating_add(octets(step).saturating_mul(factor));
+            left = left.saturating_sub(1);
+        }
+    }
+    total
 }
 
 /// Returns the number of bytes in the messages of a step, if the step sends large messages. (The
@@ -163,6 +195,23 @@ mod tests {
             Step::Fault { connection: 1, fault: "wrong-crc", at_once: false },
         ];
         insta::assert_snapshot!(lua(SessionService::Echo, "7-12", "Session 12 of seed 7.", &steps, &[]));
+    }
+
+    #[test]
+    fn a_repetition_is_a_loop() {
+        let repeat = Step::Repeat { count: 20, steps: 2 };
+        let steps = [repeat, Step::message(1, 5, 5), Step::Reset { connection: 1 }, Step::Pause { ms: 1 }];
+        let body = "      s:message(1, { size = 5 })\n      s:reset(1)\n";
+        assert_eq!(lua_steps(&steps), format!("    for _ = 1, 20 do\n{body}    end\n    s:pause(0.001)\n"));
+        Suites::generated("rdmap/explored/one.lua", lua(SessionService::Echo, "one", "One.", &steps, &[])).unwrap();
+        // The loop ends with the session.
+        assert_eq!(lua_steps(&[repeat, steps[2]]), "    for _ = 1, 20 do\n      s:reset(1)\n    end\n");
+    }
+
+    #[test]
+    fn a_repetition_counts_the_bytes_of_each_round() {
+        let long = Step::message(1, 1 << 20, 1432);
+        assert_eq!(all_octets(&[long, Step::Repeat { count: 5, steps: 1 }, long, long]), 7 << 20);
     }
 
     /// If the case did not list the requirements of a step, the step could not check them.

@@ -104,7 +104,9 @@ pub(crate) const SDP_FAULTS: [Fault; 17] = [
 ];
 /// Further faults of sessions with an SDP socket that sends no data by itself.
 pub(crate) const SDP_ANSWER_FAULTS: [Fault; 4] = ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "suspend"];
-/// Faults of sessions with a port mapper.
+/// Faults of sessions with an SDP socket that the target must accept. The connection stays open.
+pub(crate) const ACCEPTED_FAULTS: [Fault; 3] = ["reserved-flags", "req-pipe-in-data", "updates"];
+/// Faults of sessions with a port mapper. The client stays open.
 pub(crate) const PORTMAP_FAULTS: [Fault; 11] = [
     "pm-time",
     "reserved",
@@ -118,6 +120,11 @@ pub(crate) const PORTMAP_FAULTS: [Fault; 11] = [
     "short",
     "long",
 ];
+
+/// Returns whether the connection of a fault stays open after it.
+pub(super) fn keeps_connection(fault: Fault) -> bool {
+    ACCEPTED_FAULTS.contains(&fault) || PORTMAP_FAULTS.contains(&fault)
+}
 
 #[cfg(test)]
 mod tests {
@@ -155,5 +162,20 @@ mod tests {
             }
             assert!(!loads(service, "no-such-fault"));
         }
+    }
+
+    /// The field `is_accepted` of the Lua module shows which faults a target must accept.
+    #[test]
+    fn only_accepted_faults_keep_the_connection() {
+        let module = include_str!("../../library/sdp_faults.lua");
+        let entries = module.split("[\"").skip(1).filter_map(|entry| entry.split_once("\"]"));
+        let accepted: Vec<&str> =
+            entries.filter(|(_, fields)| fields.contains("is_accepted = true")).map(|(name, _)| name).collect();
+        assert_eq!(accepted, ACCEPTED_FAULTS);
+        let ends = [&FAULTS[..], &ECHO_FAULTS, &RPING_FAULTS, &AGENT_FAULTS, &SDP_ANSWER_FAULTS].concat();
+        for fault in ends {
+            assert!(!keeps_connection(fault), "{fault}");
+        }
+        assert!(keeps_connection("pm-time") && keeps_connection("updates"));
     }
 }

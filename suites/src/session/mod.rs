@@ -21,6 +21,7 @@
 //! | `portmap_draw` | draws the steps of a session with a port mapper |
 //! | `shared_draw` | the draws that several services share |
 //! | `simpler` | simpler steps of the same kind, for a reduction |
+//! | `merged` | one counted step in place of two steps, for a reduction |
 //! | `lua_table` | a table in Lua: the fields of a step |
 //! | `case` | the Lua case of a session |
 //!
@@ -40,6 +41,7 @@ mod echo_draw;
 mod fault;
 mod fault_draw;
 mod lua_table;
+mod merged;
 mod portmap_draw;
 mod portmap_step;
 mod profile;

@@ -79,7 +79,9 @@ impl Step {
             }
             Step::Half { connection, size } => smaller(size).map(|size| Step::Half { connection, size }).collect(),
             Step::Fill { connection, count, more, most } => {
-                smaller(count).map(|count| Step::Fill { connection, count, more, most }).collect()
+                let counts = smaller(count).map(|count| Step::Fill { connection, count, more, most });
+                let halves = [0, more / 2].into_iter().filter(|half| *half != more);
+                counts.chain(halves.map(|more| Step::Fill { connection, count, more, most })).collect()
             }
             Step::Empty { .. } => Vec::new(),
             Step::Pad { connection, size, value } => {
@@ -126,6 +128,9 @@ impl Step {
             }
             Step::Fault { connection, fault, at_once } => {
                 at_once.then_some(Step::Fault { connection, fault, at_once: false }).into_iter().collect()
+            }
+            Step::Repeat { count, steps } => {
+                smaller(count).filter(|count| *count > 0).map(|count| Step::Repeat { count, steps }).collect()
             }
             Step::Pause { ms } => smaller(ms).filter(|ms| *ms > 0).map(|ms| Step::Pause { ms }).collect(),
             Step::Open { connection, crc, private, markers, enhanced, rtr } => {
@@ -191,6 +196,8 @@ mod tests {
             Step::Align { connection: 1, at: 24, by_target: true },
             Step::Finish { connection: 1, size: 4000, ms: 300 },
             Step::Fault { connection: 1, fault: "wrong-crc", at_once: true },
+            Step::Fill { connection: 1, count: 0, more: -3, most: 4000 },
+            Step::Repeat { count: 20, steps: 2 },
         ] {
             let simpler = step.simpler();
             assert!(!simpler.is_empty() && !simpler.contains(&step), "{step}");
@@ -199,6 +206,17 @@ mod tests {
         }
         assert!(Step::Fault { connection: 1, fault: "wrong-crc", at_once: false }.simpler().is_empty());
         assert!(Step::Empty { connection: 1, read: true }.simpler().is_empty());
+    }
+
+    /// Sizes and counts are halved, and end at their smallest value.
+    #[test]
+    fn simpler_numbers_end() {
+        let fill = Step::Fill { connection: 1, count: 9, more: -40, most: 4000 };
+        assert_eq!(assert_simpler_steps_end(fill), Step::Fill { connection: 1, count: 0, more: 0, most: 4000 });
+        assert!(fill.simpler().contains(&Step::Fill { connection: 1, count: 9, more: -20, most: 4000 }));
+        let repeat = Step::Repeat { count: 60, steps: 2 };
+        assert!(repeat.simpler().contains(&Step::Repeat { count: 30, steps: 2 }));
+        assert_eq!(assert_simpler_steps_end(repeat), Step::Repeat { count: 1, steps: 2 });
     }
 
     /// The simplest steps of a reduction. A Response in one call has no other message between its

@@ -4,13 +4,14 @@
 //! steps and make numbers smaller when it reduces a session.
 
 use std::fmt::{self, Display, Formatter};
+use std::mem::discriminant;
 
-use super::agent_step::AgentStep;
-use super::drive_step::DriveStep;
-use super::fault::Fault;
+use super::agent_step::{AgentAction, AgentStep};
+use super::drive_step::{DriveAction, DriveStep};
+use super::fault::{Fault, NEIGHBOUR_FAULTS, keeps_connection};
 use super::lua_table::LuaTable;
 use super::portmap_step::PortmapStep;
-use super::sdp_step::SdpStep;
+use super::sdp_step::{SdpAction, SdpStep};
 
 /// A ready-to-receive message of the peer-to-peer model (RFC 6581).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +152,9 @@ pub(crate) enum Step {
     /// Sends an illegal FPDU, SDP message or datagram. Most faults follow after all answers. With
     /// `at_once`, the target may still owe answers.
     Fault { connection: u32, fault: Fault, at_once: bool },
+    /// Plays the next `steps` steps `count` times. No repetition is inside another one. Only
+    /// reduced sessions have this step.
+    Repeat { count: u32, steps: u32 },
     /// A step with an SDP socket.
     Sdp(SdpStep),
     /// A command for a driven SDP socket.
@@ -206,12 +210,46 @@ impl Step {
             | Step::Drive(DriveStep { connection, .. })
             | Step::Agent(AgentStep { connection, .. })
             | Step::Portmap(PortmapStep { connection, .. }) => Some(connection),
-            Step::Pause { .. } | Step::Refused { .. } | Step::Request { .. } => None,
+            Step::Pause { .. } | Step::Refused { .. } | Step::Request { .. } | Step::Repeat { .. } => None,
         }
+    }
+
+    /// Returns whether the connection of the step has ended after it. Without a connection, the
+    /// result is `false`.
+    pub(crate) fn ends_connection(&self) -> bool {
+        match self {
+            Step::Close { .. }
+            | Step::Finish { .. }
+            | Step::Reset { .. }
+            | Step::Sdp(SdpStep { action: SdpAction::Abort, .. })
+            | Step::Drive(DriveStep { action: DriveAction::Abort, .. })
+            | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. }) => true,
+            Step::Fault { fault, .. } => !keeps_connection(*fault),
+            _ => false,
+        }
+    }
+
+    /// Returns whether the step needs another open connection, and opens one if no other is open.
+    pub(crate) fn needs_neighbour(&self) -> bool {
+        matches!(self, Step::Fault { fault, .. } if NEIGHBOUR_FAULTS.contains(fault))
+    }
+
+    /// Returns whether two steps have the same kind and the same connection. Their other fields may
+    /// differ. A repetition is like no other step.
+    pub(crate) fn is_like(&self, other: &Step) -> bool {
+        let has_same_kind = match (self, other) {
+            (Step::Repeat { .. }, _) => false,
+            (Step::Sdp(step), Step::Sdp(other)) => discriminant(&step.action) == discriminant(&other.action),
+            (Step::Drive(step), Step::Drive(other)) => discriminant(&step.action) == discriminant(&other.action),
+            (Step::Agent(step), Step::Agent(other)) => discriminant(&step.action) == discriminant(&other.action),
+            (Step::Portmap(step), Step::Portmap(other)) => discriminant(&step.action) == discriminant(&other.action),
+            _ => discriminant(self) == discriminant(other),
+        };
+        has_same_kind && self.number() == other.number()
     }
 }
 
-/// A call in Lua, with the session in `s`.
+/// A call in Lua, with the session in `s`. A repetition is the first line of a loop.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
@@ -288,6 +326,7 @@ impl Display for Step {
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
             Step::Fault { connection, fault, at_once: false } => write!(f, "s:fault({connection}, \"{fault}\")"),
             Step::Fault { connection, fault, at_once: true } => write!(f, "s:fault_now({connection}, \"{fault}\")"),
+            Step::Repeat { count, .. } => write!(f, "for _ = 1, {count} do"),
             Step::Sdp(step) => step.fmt(f),
             Step::Drive(step) => step.fmt(f),
             Step::Agent(step) => step.fmt(f),
@@ -344,6 +383,41 @@ mod tests {
         ] {
             assert_eq!(step.to_string(), call);
         }
+    }
+
+    #[test]
+    fn only_some_faults_and_aborts_end_a_connection() {
+        let fault = |fault| Step::Fault { connection: 1, fault, at_once: false };
+        let sdp = |action| Step::Sdp(SdpStep { connection: 1, action });
+        let drive = |action| Step::Drive(DriveStep { connection: 1, action });
+        for (step, ends) in [
+            (fault("wrong-crc"), true),
+            (fault("reserved-mid"), true),
+            (fault("fin"), true),
+            (fault("reserved-flags"), false),
+            (fault("updates"), false),
+            // The client of a port mapper.
+            (fault("own-accept"), false),
+            (sdp(SdpAction::Abort), true),
+            (sdp(SdpAction::Cancel), false),
+            (drive(DriveAction::Abort), true),
+            (drive(DriveAction::Shut), false),
+            (Step::Reset { connection: 1 }, true),
+            (Step::Answers { connection: 1 }, false),
+        ] {
+            assert_eq!(step.ends_connection(), ends, "{step}");
+        }
+    }
+
+    #[test]
+    fn steps_of_the_same_kind_and_connection_are_alike() {
+        let of = |connection, action| Step::Sdp(SdpStep { connection, action });
+        let send = |connection, size| of(connection, SdpAction::Send { size, urgent: false });
+        assert!(send(1, 5).is_like(&send(1, 9)) && !send(1, 5).is_like(&send(2, 5)));
+        assert!(!send(1, 5).is_like(&of(1, SdpAction::Cancel)));
+        assert!(Step::Pause { ms: 1 }.is_like(&Step::Pause { ms: 2 }));
+        let repeat = Step::Repeat { count: 2, steps: 1 };
+        assert!(!repeat.is_like(&repeat));
     }
 
     #[test]

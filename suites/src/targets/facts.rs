@@ -248,12 +248,8 @@ mod tests {
             Enhanced { peer_to_peer: true, ird: 1, ord: 1, rtr_write: true, rtr_read: true, ..Enhanced::default() };
         let request = StartupFields { revision: 2, crc: false, enhanced: Some(enhanced), ..StartupFields::REQUEST };
         let request = StartupFields { private_data: vec![7], ..request };
-        let rping = Facts {
-            service: Some(Service::Rping),
-            request: Some(request.clone()),
-            rping_size: Some(1000),
-            ..echo()
-        };
+        let rping =
+            Facts { service: Some(Service::Rping), request: Some(request.clone()), rping_size: Some(1000), ..echo() };
         let sdp = SdpFacts { start: SdpStart::PrivateData, order: FieldOrder::Mirrored, first_mseq: 0 };
         let sdp = Facts { service: Some(Service::SdpSink), speaks_sdp: true, sdp, ..Facts::default() };
         let described = |target: &Target| {

@@ -100,11 +100,8 @@ async fn lists_of_changes_are_short_if_many_targets_changed() {
     let folder = tempfile::tempdir().unwrap();
     passing_run(folder.path()).await;
     let latest = site(folder.path()).await.store.latest("builtin").await.unwrap().unwrap();
-    let verdicts = [
-        (Verdict::Pass, Verdict::Fail),
-        (Verdict::Fail, Verdict::Pass),
-        (Verdict::Pass, Verdict::Inconclusive),
-    ];
+    let verdicts =
+        [(Verdict::Pass, Verdict::Fail), (Verdict::Fail, Verdict::Pass), (Verdict::Pass, Verdict::Inconclusive)];
     let change = |number: usize| {
         let key = CaseKey::new(&format!("mpa/7.1-a-section-with-a-name/a-case-with-a-name-{number}"));
         let (before, after) = verdicts[number % verdicts.len()];

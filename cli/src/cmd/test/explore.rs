@@ -135,6 +135,14 @@ fn print(target: &Target, exploration: &Exploration) {
                     counted(after as u64, "step")
                 );
             }
+            Outcome::Stopped(sessions, reason) => {
+                let needs = match sessions {
+                    1 => format!("with {before}"),
+                    _ => format!("needs {sessions} sessions"),
+                };
+                let left = counted(after as u64, "step");
+                print_line!("  {} {needs}: the reduction stopped {reason}, {left} left", failure.case);
+            }
             Outcome::Damaged => {
                 print_line!("  {}: the target no longer works after {before}", failure.case);
                 print_line!("    with the field `restart` in the target file, weft can reduce the session");
