@@ -621,6 +621,12 @@
 ---@class weft.fields.sdp_socket_mode
 ---@field receiving? boolean
 
+---@class weft.fields.sdp_socket_resume
+---@field requirement? string|(string|string[])[]
+---@field shows? string|(string|string[])[]
+---@field overdue_fails? boolean
+---@field within? number
+
 ---@class weft.fields.mapper_send
 ---@field deviates? boolean
 
@@ -1413,6 +1419,12 @@ function SdpSocket:finish() end
 ---@param port integer
 ---@return boolean
 function SdpSocket:suspend(port) end
+
+---Continues a suspended connection: waits until the target connects to this TCP port of the tester, and returns the socket on the new connection. Sends and receives that have not ended continue. Only a builtin target can connect to another port of the tester.
+---@param port integer
+---@param options? weft.fields.sdp_socket_resume
+---@return weft.SdpSocket
+function SdpSocket:resume(port, options) end
 
 ---Closes the connection abortively.
 function SdpSocket:abort() end

@@ -456,6 +456,15 @@ function session.agent(t, target)
     forget(number)
   end
 
+  --- Reads a region on each open connection except `number`, and waits for all messages, answers and
+  --- completions. The end of one connection must not disturb another connection.
+  function self:use_others(number)
+    shared.use_others(opened, number, function(other)
+      self:read(other, { size = 100 })
+      settle(opened[other])
+    end)
+  end
+
   --- Closes all connections.
   function self:close_all() shared.close_all(self, opened) end
 

@@ -319,6 +319,9 @@ function session.echo(t, more)
     send_segments(connection(number), math.maxinteger)
   end
 
+  --- Sends a short Send. The step `use_others` waits for its echo.
+  function self:exchange(number) self:send(number, { size = 100 }) end
+
   --- Sends a Read Request of 0 bytes if `is_read` is set, else a Write of 0 bytes. It may come
   --- between two segments of a Send. Its STags name no buffer, because the target must not check
   --- them (RFC 5040 section 5.2.1, RFC 5041 section 5.2).

@@ -49,7 +49,9 @@ function session.rping(t, more)
     end
     -- The monitor judges the STag, TO and length of each segment.
     read.got[#read.got + 1] = fpdu.payload
-    if fpdu.last then
+    if not fpdu.last then
+      c.segment = c.segment or #fpdu.payload
+    else
       table.remove(c.reads, 1)
       local response = table.concat(read.got)
       check(response == read.want, PLACED, "the bytes of the buffer", octets.difference(response, read.want))
@@ -194,7 +196,8 @@ function session.rping(t, more)
     return fpdu
   end
 
-  --- Returns the number of Reads that the target permits at a time.
+  --- Returns the number of Reads that the target permits at a time. The enhanced set-up negotiates
+  --- this number.
   local function depth(c) return math.max(1, math.min(c.op.ird or 1, 16)) end
 
   --- Reads `size` bytes at offset `at` of the buffer. The Response may arrive later.
@@ -378,6 +381,39 @@ function session.rping(t, more)
   --- `count` is missing. After the last segment, the target sends its go-ahead. Does nothing if no
   --- Read of the target is outstanding.
   function self:respond(number, count) respond(connection(number), count or math.maxinteger) end
+
+  --- Sends `count` Read Requests, each for `size` bytes at another offset of the buffer. As many of
+  --- them are outstanding at a time as the target permits: the first ones are in one TCP write, and
+  --- after each Response, the tester sends the next one.
+  function self:window(number, count, size)
+    local c, sent = connection(number), 0
+    while sent < count do
+      local fpdus
+      while sent < count and #c.reads < depth(c) do
+        sent = sent + 1
+        local at, len = part(c, { at = sent * 5, size = size })
+        local fpdu = read_request(c, at, len)
+        fpdus = fpdus and fpdus .. fpdu or fpdu
+      end
+      if fpdus then c.conn:send(fpdus) end
+      receive(c)
+    end
+  end
+
+  --- Reads `count` times as many bytes as a segment of the target holds, and `more` bytes, but at
+  --- most `most` bytes.
+  function self:fill(number, count, more, most)
+    local c = connection(number)
+    if not c.segment then
+      self:read(number, { at = 0, size = most })
+      settle_reads(c)
+    end
+    local size = math.max(0, math.min(most, (c.segment or SEGMENT) * count + more))
+    self:read(number, { at = 0, size = size })
+  end
+
+  --- Reads a few bytes of the buffer. The step `use_others` waits for the Response.
+  function self:exchange(number) self:read(number, { at = 0, size = 40 }) end
 
   --- Sends `count` Read Requests in one TCP write, or fewer if the target does not permit `count`
   --- Reads at a time. Each Read Request is for `size` bytes at another offset of the buffer.

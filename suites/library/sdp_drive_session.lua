@@ -1,8 +1,8 @@
 -- A session with a driven SDP socket (docs/sdp-driver.md). The tester's data are commands. The
 -- target's user executes them: it sends, receives, changes Modes, and ends the connection. The
 -- session counts the bytes that the target must send, because their content is free. weft's
--- implementation of SDP chooses the tester's messages, so they are legal. The monitor judges the
--- target's messages.
+-- implementation of SDP chooses the tester's messages, so they are legal, except those of a fault
+-- (`sdp_faults.lua`). The monitor judges the target's messages.
 
 local shared = ...
 local ANSWER, state = shared.ANSWER, shared.socket_state
@@ -25,8 +25,12 @@ local SHUTS = "SDP-8.2.1-7"
 --- When its user aborts the connection, the target ends it at once.
 local ABORTS = "SDP-8.2-2"
 
---- The requirements of sessions in which the target's user shuts down or aborts connections.
-session.SHUT, session.ABORTED = { SHUTS }, { ABORTS }
+--- When its user suspends the connection, the target sends SuspComm.
+local SUSPENDS = "SDP-13.1.1-6"
+
+--- The requirements of sessions in which the target's user shuts down, aborts or suspends
+--- connections.
+session.SHUT, session.ABORTED, session.SUSPENDED = { SHUTS }, { ABORTS }, { SUSPENDS }
 
 --- Returns the session.
 local function drive_session(t)
@@ -100,6 +104,13 @@ local function drive_session(t)
     if c.is_shut and not c.has_judged then settle(c) end
   end
 
+  --- Returns the connection with this number. If the target's user has shut down the sending half,
+  --- closes the connection, and opens another one.
+  local function unshut_connection(number)
+    if connection(number).is_shut then self:close(number) end
+    return connection(number)
+  end
+
   shared.socket_steps(self, connection)
 
   --- Opens a connection. Does nothing if the connection is open.
@@ -127,19 +138,36 @@ local function drive_session(t)
     c.least, c.most = c.least + fields.size, c.most + fields.size
   end
 
+  --- Sends enough bytes for receives of the target's user with `size` bytes in total, in sends of at
+  --- most `piece` bytes (default: in one send).
+  local function send_ignored(c, size, piece)
+    -- A receive takes at most its size. So with this number of bytes, all receives end.
+    local length = size + COMMAND_RECEIVE
+    local payload = IGNORED:rep(length // #IGNORED + 1)
+    piece = piece or #payload
+    for at = 1, #payload, piece do
+      local part = payload:sub(at, at + piece - 1)
+      if c.socket:send(part) then c.unsent = c.unsent + #part end
+    end
+  end
+
   --- Lets the target's user post `count` receives (default 1) of `size` bytes, and sends enough
   --- bytes for them, in sends of at most `piece` bytes (default: in one send).
   function self:target_read(number, fields)
     local c, count = connection(number), fields.count or 1
     command(c, "read" .. (" %d"):format(fields.size):rep(count))
-    -- A receive takes at most its size. So with this number of bytes, all receives end.
-    local length = count * fields.size + COMMAND_RECEIVE
-    local payload = IGNORED:rep(length // #IGNORED + 1)
-    local piece = fields.piece or #payload
-    for at = 1, #payload, piece do
-      local part = payload:sub(at, at + piece - 1)
-      if c.socket:send(part) then c.unsent = c.unsent + #part end
-    end
+    send_ignored(c, count * fields.size, fields.piece)
+  end
+
+  --- Lets the target's user post a receive of `size` bytes, wait for `wait` milliseconds, and cancel
+  --- the receive. Meanwhile, sends enough bytes for the receive, in sends of at most `piece` bytes.
+  --- If the user reads only a part of the commands before it waits, the receive gets the rest of
+  --- them, and then ends without the cancellation.
+  function self:target_cancel_receive(number, fields)
+    local c = connection(number)
+    local pause = fields.wait and ("wait %d;"):format(fields.wait) or ""
+    command(c, ("read %d;%scancel-receives"):format(fields.size, pause))
+    send_ignored(c, fields.size, fields.piece)
   end
 
   --- Lets the target's user cancel its sends. The target sends any part of the bytes that have not
@@ -171,16 +199,45 @@ local function drive_session(t)
     opened[number] = nil
   end
 
+  --- Lets the target's user suspend the connection. The SuspComm has this TCP port of the target.
+  --- The session does not use the new connection. Bytes of either side may be missing.
+  function self:target_suspend(number, port)
+    local c = unshut_connection(number)
+    command(c, ("suspend %d"):format(port))
+    run_until(c, function() return false end)
+    take(c)
+    local ended = c.socket:ended()
+    check_answer(c, ended and ended.suspended, SUSPENDS, "a SuspComm after the target's user has suspended the connection", state(c), not ended)
+    c.socket:reset()
+    opened[number] = nil
+  end
+
+  --- Plays a fault on a connection. `session.FAULTS` has the names. If the fault is not early, the
+  --- target's user first executes all commands.
+  function self:fault(number, name)
+    local c = unshut_connection(number)
+    local function use(size)
+      self:target_send(number, { size = size })
+      settle(c)
+    end
+    local is_open = shared.fault(t, c, name, {
+      settle = function() use(1) end,
+      send = function(size) self:target_read(number, { size = size }) end,
+      use = function() use(100) end,
+      take = function() take(c) end,
+    })
+    if not is_open then opened[number] = nil end
+  end
+
   --- Waits for all bytes of the target's user on a connection.
   function self:answers(number) settle(connection(number)) end
 
   --- Closes a connection gracefully. All data arrives before the close.
-  function self:close(number)
+  local function close(number, settles)
     local c = connection(number)
     judge_shut(c)
     shared.end_hold(t, c)
-    -- The DisConn does not end a `wait`. So let the program execute all commands first.
-    if not c.is_shut and not c.socket:ended() then settle(c) end
+    if settles and not c.is_shut and not c.socket:ended() then settle(c) end
     local was_open = not c.socket:ended()
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }
@@ -196,6 +253,23 @@ local function drive_session(t)
     -- If the target has sent DisConn first, the tester ends TCP.
     check_answer(c, has_ended or c.is_shut, ENDS, "the end of TCP", "TCP stays open", true)
     opened[number] = nil
+  end
+
+  --- Closes a connection gracefully. The DisConn does not end a `wait` of the target's user, so the
+  --- tester first lets the user execute all commands.
+  function self:close(number) close(number, true) end
+
+  --- Closes a connection gracefully while the target may still send. The user executes the commands
+  --- that precede the tester's DisConn, and so the target sends all their data before its DisConn.
+  function self:close_early(number) close(number, false) end
+
+  --- Performs a short exchange on each open connection except `number`. The end of one connection
+  --- must not disturb another connection. A user that has shut down the sending half sends nothing.
+  function self:use_others(number)
+    shared.use_others(opened, number, function(other)
+      self:target_send(other, { size = 100 })
+      settle(opened[other])
+    end)
   end
 
   --- Ends a connection abortively.

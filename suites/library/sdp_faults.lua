@@ -115,7 +115,8 @@ local FAULTS = {
     shows = { INVALID },
     build = function() return { sdp.mode_change { mode = 1 }, sdp.rdma_wr_compl { length = 100 } } end,
   },
-  -- If the target has an open ChRcvBuf, the first ChRcvBufAck answers it.
+  -- If the target has an open ChRcvBuf, the first ChRcvBufAck answers it. A driven socket may have
+  -- further ones later.
   ["ack-of-nothing"] = {
     shows = { INVALID },
     build = function() return { sdp.ch_rcv_buf_ack {}, sdp.ch_rcv_buf_ack {} } end,
@@ -130,8 +131,8 @@ local FAULTS = {
     is_early = true,
     build = function() return { sdp.rdma_wr_compl { length = TOO_LONG } } end,
   },
-  -- The next two faults need a target that has no open SrcAvail after all answers. A source may
-  -- have an open SrcAvail at any time.
+  -- The next two faults need a target that has no open SrcAvail after all answers. A source or a
+  -- driven socket may have an open SrcAvail at any time.
   ["rd-compl-of-nothing"] = { shows = { INVALID }, build = function() return { sdp.rdma_rd_compl { length = 100 } } end },
   ["send-sm-of-nothing"] = { shows = { INVALID }, build = function() return { sdp.send_sm {} } end },
   -- A receiver ignores the reserved bits of Flags, and REQ_PIPE in messages other than RdmaRdCompl

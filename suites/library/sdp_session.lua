@@ -15,11 +15,6 @@ local BCOPY = 1 << 30
 --- forever, each until the other side reads.
 local MAX_WAITING = 262144
 
---- Number of times that the tester tries to send the messages of a fault.
-local TRIES = 100
---- The number of seconds in which a target would end a connection that must stay open.
-local OPEN = 0.3
-
 --- Number of bytes that the tester takes from a source before it closes its own half. A source may
 --- send data without end.
 local SOURCED = 1 << 18
@@ -41,8 +36,16 @@ local DELIVERED = "SDP-8.2-1"
 --- The target answers a DisConn with its own DisConn, and then ends the TCP connection.
 local DISCONNECTS, ENDS = "SDP-8.2.1-30", "SDP-8.2.1-32"
 
---- The requirements that each session with an SDP socket tests.
+--- The target answers SuspComm with SuspCommAck, ends TCP, and connects to the port of the SuspComm.
+local ANSWERS_SUSP_COMM, ENDS_SUSPENDED, RECONNECTS = "SDP-13.1.1-11", "SDP-13.1.1-15", "SDP-13.1.1-16"
+--- The TCP port in a SuspComm. The fault `suspend` uses another port, to which the target may also
+--- connect.
+local PORT = 7001
+
+--- The requirements that each session with an SDP socket tests, and those of sessions that resume a
+--- connection.
 session.SDP = { DELIVERED, DISCONNECTS, ENDS }
+session.RESUMED = { ANSWERS_SUSP_COMM, ENDS_SUSPENDED, RECONNECTS }
 
 --- Returns the session. `service` is what the target does with data: "echo", "sink" or "source".
 local function sdp_session(t, service)
@@ -207,6 +210,19 @@ local function sdp_session(t, service)
     end
   end
 
+  --- Sends `count` times as many bytes as one message to the target holds, and `more` bytes. The
+  --- socket sends them as Data.
+  function self:fill(number, count, more)
+    local c = connection(number)
+    c.socket:wait { open = true, within = ANSWER }
+    -- The header of a message has 16 bytes.
+    local full = math.min(c.socket:message_limit() - 16, MAX_FULL)
+    c.socket:source_threshold(BCOPY)
+    self:send(number, { size = math.max(1, full * count + more) })
+    settle(c)
+    c.socket:source_threshold(c.threshold)
+  end
+
   --- For a number of seconds, the tester's user takes no data on a connection.
   function self:hold(number, seconds)
     local c = connection(number)
@@ -279,49 +295,44 @@ local function sdp_session(t, service)
     opened[number] = nil
   end
 
-  --- Sends the messages of a fault as soon as the send credit suffices for all of them.
-  local function inject(c, messages)
-    for _ = 1, TRIES do
-      check_answer(c, not c.socket:ended(), DELIVERED, "an open connection", state(c), true)
-      if c.socket:inject(messages) then return end
-      c.socket:wait { within = ANSWER / TRIES }
-    end
-    t:check(false, { expected = "send credit for the messages of a fault", actual = "too little send credit" })
+  --- Plays a fault on a connection. `session.FAULTS` has the names.
+  function self:fault(number, name)
+    local c = connection(number)
+    local is_open = shared.fault(t, c, name, {
+      settle = function() settle(c) end,
+      send = function(size) self:send(number, { size = size }) end,
+      use = function()
+        self:send(number, { size = 100 })
+        settle(c)
+      end,
+      -- A target that does not end the connection may return the payload of the illegal message.
+      take = function() take(c, true) end,
+    })
+    if not is_open then opened[number] = nil end
   end
 
-  --- Plays a fault on a connection. `session.FAULTS` has the names. After illegal messages, the
-  --- target should end the connection. After unusual messages, the connection must stay open.
-  function self:fault(number, name)
-    local c, fault = connection(number), session.FAULTS[name]
+  --- Suspends a connection, and continues it on another TCP connection. The data that was not sent
+  --- or returned before the suspension follows after it.
+  function self:resume(number)
+    local c = connection(number)
     c.socket:wait { open = true, within = ANSWER }
-    if not fault.is_early then settle(c) end
-    if fault.play then
-      fault.play(c.socket, {
-        check = check,
-        state = function() return state(c) end,
-        send = function(size) self:send(number, { size = size }) end,
-      })
-    else
-      inject(c, fault.build())
-    end
-    if fault.is_accepted then
-      c.socket:wait { within = OPEN }
-      check_answer(c, not c.socket:ended(), fault.requirement, "a connection that stays open", state(c))
-      self:send(number, { size = 100 })
-      settle(c)
-      return
-    end
-    opened[number] = nil
-    if not fault.play then
-      c.socket:wait { ended = true, within = ANSWER }
-      -- A target that does not end the connection may return the payload of the illegal message.
-      take(c, true)
-      local ended = c.socket:ended()
-      t:check(ended ~= nil and not ended.reason, {
-        requirement = fault.requirement, shows = fault.shows, expected = "the end of the connection", actual = state(c),
-      })
-    end
-    c.socket:reset()
+    c.socket:suspend(PORT)
+    local has_ended = c.socket:wait { ended = true, within = ANSWER }
+    local ended = c.socket:ended()
+    check_answer(c, ended and ended.suspended, ANSWERS_SUSP_COMM, "a SuspCommAck", state(c), true)
+    check_answer(c, has_ended, ENDS_SUSPENDED, "the end of TCP after the SuspCommAck", "TCP stays open", true)
+    c.socket = c.socket:resume(PORT, { requirement = RECONNECTS, overdue_fails = true, within = ANSWER })
+    local is_open = c.socket:wait { open = true, within = ANSWER } and not c.socket:ended()
+    check_answer(c, is_open, RECONNECTS, "a Hello on the new connection", state(c), true)
+  end
+
+  --- Performs a short exchange on each open connection except `number`. The end of one connection
+  --- must not disturb another connection.
+  function self:use_others(number)
+    shared.use_others(opened, number, function(other)
+      self:send(other, { size = 100 })
+      settle(opened[other])
+    end)
   end
 
   --- Ends a connection abortively.

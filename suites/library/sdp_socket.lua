@@ -1,8 +1,16 @@
--- The functions that the sessions with SDP sockets share: how a connection ended, and the steps of
--- the tester's own socket.
+-- The functions that the sessions with SDP sockets share: how a connection ended, the steps of the
+-- tester's own socket, and the step that plays a fault (`sdp_faults.lua`).
 
 local shared = ...
 local ANSWER = shared.ANSWER
+
+--- Number of times that the tester tries to send the messages of a fault.
+local TRIES = 100
+--- The number of seconds in which a target would end a connection that must stay open.
+local OPEN = 0.3
+
+--- All bytes are delivered, in order, before the end of the connection.
+local DELIVERED = "SDP-8.2-1"
 
 --- Describes how the connection of a socket ended, or that it is still open.
 function shared.socket_state(c)
@@ -33,6 +41,54 @@ end
 function shared.end_hold(t, c)
   while t:clock() < (c.held_until or 0) do c.socket:wait { within = 0.01 } end
   if c.held_until then c.socket:wait { within = 0.01 } end
+end
+
+--- Sends the messages of a fault as soon as the send credit suffices for all of them.
+local function inject(t, c, messages, check_answer)
+  for _ = 1, TRIES do
+    check_answer(c, not c.socket:ended(), DELIVERED, "an open connection", shared.socket_state(c), true)
+    if c.socket:inject(messages) then return end
+    c.socket:wait { within = ANSWER / TRIES }
+  end
+  t:check(false, { expected = "send credit for the messages of a fault", actual = "too little send credit" })
+end
+
+--- Plays a fault on a connection. `session.FAULTS` has the names. After illegal messages, the target
+--- should end the connection. After unusual messages, the connection must stay open. Returns
+--- whether it stays open. If it does not, the socket cannot be used any more. `own` has functions
+--- of the session:
+---
+--- - `settle()` waits for all answers of the target. It is not called before a fault with `is_early`.
+--- - `send(size)` sends `size` bytes that the target receives.
+--- - `use()` performs a short exchange on the connection.
+--- - `take()` takes the received bytes after an illegal message.
+function shared.fault(t, c, name, own)
+  local fault, check = session.FAULTS[name], shared.checker(t)
+  local check_answer = shared.answer_checker(check)
+  local function state() return shared.socket_state(c) end
+  c.socket:wait { open = true, within = ANSWER }
+  if not fault.is_early then own.settle() end
+  if fault.play then
+    fault.play(c.socket, { check = check, state = state, send = own.send })
+  else
+    inject(t, c, fault.build(), check_answer)
+  end
+  if fault.is_accepted then
+    c.socket:wait { within = OPEN }
+    check_answer(c, not c.socket:ended(), fault.requirement, "a connection that stays open", state())
+    own.use()
+    return true
+  end
+  if not fault.play then
+    c.socket:wait { ended = true, within = ANSWER }
+    own.take()
+    local ended = c.socket:ended()
+    t:check(ended ~= nil and not ended.reason, {
+      requirement = fault.requirement, shows = fault.shows, expected = "the end of the connection", actual = state(),
+    })
+  end
+  c.socket:reset()
+  return false
 end
 
 --- Adds steps of the tester's socket to a session. `connection(number)` returns the connection with

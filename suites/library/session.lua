@@ -183,6 +183,13 @@ local function close_all(self, opened, first, before)
   end
 end
 
+--- Calls `exchange` with the number of each open connection of a session, except `number`.
+local function use_others(opened, number, exchange)
+  for other = 1, MAX_NUMBER do
+    if other ~= number and opened[other] then exchange(other) end
+  end
+end
+
 --- Returns requirements for the field `requirements` of a case: those in `list`, and those of the
 --- further arguments. Each further argument is the name of a fault or the id of a requirement.
 function session.requirements(list, ...)
@@ -223,7 +230,8 @@ function session.serves_two(t, one)
   return event == "reply"
 end
 
---- Returns a session with the functions that the sessions of all services have. Also returns a
+--- Returns a session with the functions that the sessions of all services have. The caller adds the
+--- function `exchange(number)`, which performs a short exchange on a connection. Also returns a
 --- function that finds or opens a connection by its number, and a function that forgets a
 --- connection. `open(fields, options)` opens a connection. `options` are those of `t:operate`.
 --- `settle(c, keeps_read)` waits for all answers on the connection `c`, and answers the target's
@@ -413,6 +421,15 @@ local function base(t, requirements, open, settle, owed, more)
     end
   end
 
+  --- Performs a short exchange on each open connection except `number`, and waits for its answers.
+  --- The end of one connection must not disturb another connection.
+  function self:use_others(number)
+    use_others(opened, number, function(other)
+      self:exchange(other)
+      settle(opened[other], true)
+    end)
+  end
+
   --- Waits for all answers and closes all connections.
   function self:close_all() close_all(self, opened, 1, settle) end
 
@@ -460,4 +477,5 @@ shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
 shared.describe, shared.is_missing, shared.violated_by, shared.checker = describe, is_missing, violated_by, checker
 shared.counted, shared.numbered, shared.splice, shared.write_segments = counted, numbered, splice, write_segments
 shared.joiner, shared.close_all, shared.filling, shared.after_cut = joiner, close_all, filling, after_cut
+shared.use_others = use_others
 shared.base, shared.request_fields, shared.requests_crc, shared.get_ready = base, request_fields, requests_crc, get_ready

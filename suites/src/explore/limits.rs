@@ -28,6 +28,8 @@ const CONNECTIONS_OF_AGENT: u32 = 32;
 const FLOOD: u32 = 1 << 18;
 /// A send of an SDP socket, in bytes, that does not fit into the buffers of TCP.
 const HUGE: u32 = 1_300_000;
+/// TCP port of the target for a suspension. The sessions use other ports.
+const PORT: u16 = 19_999;
 /// Maximum payload in bytes of a segment on Ethernet.
 const ETHERNET: u32 = 1432;
 
@@ -39,7 +41,8 @@ pub(super) async fn find(
     connections: u32,
 ) -> Result<(Profile, Vec<String>), RunError> {
     let atomics = target.capabilities().contains(&Capability::Atomics);
-    let mut profile = Profile { atomics, faults: true, ports: MAX_PORTS, ..Profile::of(target, service, connections) };
+    let usual = Profile::of(target, service, connections);
+    let mut profile = Profile { atomics, faults: true, extras: true, ports: MAX_PORTS, ..usual };
     let mut sentences = Vec::new();
     // An Initiator may refuse a Reply with long private data. The session would then have no
     // verdict.
@@ -118,10 +121,15 @@ pub(super) async fn find(
         profile.floods = player.play(service, "huge-send", &[huge]).await?.verdict != Verdict::Inconclusive;
     } else if service.is_driven() {
         profile.user_ends = true;
+        profile.suspends = service == SessionService::SdpDrive && suspends(player, &mut sentences).await?;
     } else if service.is_sdp() {
         // A sink or a source returns no data, so it can always receive.
         profile.floods = true;
     }
+    // A source may wait until its advertised data was read.
+    let is_fed = matches!(service, SessionService::SdpEcho | SessionService::SdpSink);
+    // The tester accepts the new connection only on the virtual link.
+    profile.resumes = is_fed && target.has_virtual_clock();
     // A port mapper must serve several clients at a time.
     if profile.connections > 1 && service != SessionService::PortMapper {
         let open = |connection| open(service, connection);
@@ -255,6 +263,21 @@ async fn answers_after_fin(player: &Player, target: &Target, profile: &Profile) 
     let flood = Step::Flood { connection: 1, count: 8, size: profile.max_send, segment: profile.max_segment };
     let fin = Step::Finish { connection: 1, size: 0, ms: 2000 };
     Ok(passed(&player.play(SessionService::Echo, "answers-after-fin", &[flood, fin]).await?))
+}
+
+/// Returns whether the user of a driven socket can suspend connections. After a suspension, a target
+/// may wait for the new connection, and serve no other connection meanwhile.
+async fn suspends(player: &Player, sentences: &mut Vec<String>) -> Result<bool, RunError> {
+    let suspend = Step::Drive(DriveStep { connection: 1, action: DriveAction::Suspend(PORT) });
+    let steps = [suspend, operation(SessionService::SdpDrive, 1), Step::Answers { connection: 1 }];
+    let result = player.play(SessionService::SdpDrive, "suspension", &steps).await?;
+    // If the target sends no SuspComm, it has a fault, and the sessions will show this fault.
+    let is_missing = result.failing().any(|row| row == requirement!("SDP-13.1.1-6"));
+    let suspends = passed(&result) || is_missing;
+    if !suspends && result.verdict != Verdict::Unimplemented {
+        sentences.push(format!("the target's user suspends no connection in the sessions ({})", result.explanation));
+    }
+    Ok(suspends)
 }
 
 fn passed(result: &CaseResult) -> bool {

@@ -147,6 +147,12 @@ surface! {
     async suspend(port: u16 = "integer") -> "boolean" =>
         stage.sdp_endpoint(s.number)?.machine_mut().suspend(port).is_ok();
 
+    /// Continues a suspended connection: waits until the target connects to this TCP port of the
+    /// tester, and returns the socket on the new connection. Sends and receives that have not ended
+    /// continue. Only a builtin target can connect to another port of the tester.
+    async resume(port: u16 = "integer") { sdp_socket_resume: answer as expectation } -> "weft.SdpSocket" =>
+        SdpSocket { context: s.context.clone(), number: stage.resume_sdp_socket(s.number, port, &expectation).await? };
+
     /// Closes the connection abortively.
     async abort() => {
         let now = stage.connections.now();

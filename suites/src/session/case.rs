@@ -9,8 +9,9 @@ use std::fmt::Write as _;
 use weft_core::{RequirementId, requirement};
 
 use super::agent_step::{AgentAction, AgentStep};
-use super::drive_step::DriveAction;
+use super::drive_step::{DriveAction, DriveStep};
 use super::fault::RESPONSE_FAULTS;
+use super::sdp_step::{SdpAction, SdpStep};
 use super::service::SessionService;
 use super::step::Step;
 
@@ -75,16 +76,22 @@ pub(crate) fn lua(
     let has_extensions = steps.iter().any(|step| matches!(step, Step::Agent(step) if step.is_extension()));
     let has_command =
         |action: DriveAction| steps.iter().any(|step| matches!(step, Step::Drive(drive) if drive.action == action));
-    // Lua uses only the first requirement of a list that is not the last list. The first four lists
+    let is_suspension = |step: &Step| matches!(step, Step::Drive(DriveStep { action: DriveAction::Suspend(_), .. }));
+    let suspends = steps.iter().any(is_suspension);
+    let is_resumed = |step: &Step| matches!(step, Step::Sdp(SdpStep { action: SdpAction::Resume, .. }));
+    let resumes = steps.iter().any(is_resumed);
+    // Lua uses only the first requirement of a list that is not the last list. The first five lists
     // have one requirement. A session with one of the other lists has no further list.
     let lists = [
         (has_empty_reads, "EMPTY"),
         (has_pad, "PADDED"),
         (has_command(DriveAction::Shut), "SHUT"),
         (has_command(DriveAction::Abort), "ABORTED"),
+        (suspends, "SUSPENDED"),
         (has_rounds && !is_announced, "ROUNDS"),
         (is_announced, "ANNOUNCED"),
         (has_extensions, "ATOMICS"),
+        (resumes, "RESUMED"),
     ];
     let more = lists.iter().filter(|(has, _)| *has).map(|(_, list)| format!(", table.unpack(session.{list})"));
     let more: String = more.collect();

@@ -237,11 +237,14 @@ mod tests {
             answers_after_fin: true,
             separate_domains: false,
             faults: true,
+            extras: false,
             is_initiator: false,
             ports: 1,
             v6: false,
             commands: Commands::of(&Target::builtin()),
             user_ends: false,
+            suspends: false,
+            resumes: false,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         let (mut batches, mut bursts) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());

@@ -4,11 +4,14 @@
 use fastrand::Rng;
 
 use super::drive_step::{DriveAction, DriveStep};
+use super::fault::{DRIVE_FAULTS, Fault, SUSPENSION};
 use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
+use super::service::SessionService;
 use super::shared_draw::{connections, pick, scaled, step_count};
-use super::socket_draw::{ANSWERS, MODES, SHORT, fields, is_small, size};
+use super::socket_draw::{ANSWERS, FAULTY, MODES, SHORT, add_faults, fields, is_small, size};
 use super::step::Step;
+use crate::targets::DriverCommand;
 
 /// Commands that change Modes, sizes of Private Buffers, and settings. The Modes are in the list
 /// more often. The smallest size of a Private Buffer holds many bytes, so that a long send does not
@@ -120,14 +123,34 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
         steps.push(step);
     }
     steps.retain(|step| is_possible(step, profile));
+    // The faults are drawn last. So a seed determines the same legal steps with and without faults.
+    if profile.faults && rng.u32(..FAULTY) == 0 {
+        let own: &[Fault] = if accepts(profile) { &[SUSPENSION] } else { &[] };
+        let faults: Vec<Fault> = DRIVE_FAULTS.iter().chain(own).copied().collect();
+        add_faults(rng, &faults, &opened, &mut steps);
+    }
     steps
 }
 
+/// Returns whether the driven socket accepts connections. Only these sessions have suspensions.
+fn accepts(profile: &Profile) -> bool {
+    profile.service == SessionService::SdpDrive
+}
+
 /// Returns whether the target executes the command of a step, and the session may have the step.
-fn is_possible(step: &Step, profile: &Profile) -> bool {
+pub(super) fn is_possible(step: &Step, profile: &Profile) -> bool {
     let Step::Drive(DriveStep { action, .. }) = step else { return true };
-    let ends = matches!(action, DriveAction::Shut | DriveAction::Abort);
-    (profile.user_ends || !ends) && action.command().is_some_and(|command| profile.commands.contains(command))
+    let is_allowed = match action {
+        DriveAction::Shut | DriveAction::Abort => profile.user_ends,
+        DriveAction::Suspend(_) => profile.suspends && accepts(profile),
+        _ => true,
+    };
+    let further: &[DriverCommand] = match action {
+        DriveAction::CancelReceive { .. } => &[DriverCommand::Read, DriverCommand::Wait],
+        _ => &[],
+    };
+    let is_executed = |command: DriverCommand| profile.commands.contains(command);
+    is_allowed && action.command().is_some_and(is_executed) && further.iter().copied().all(is_executed)
 }
 
 /// Returns a step with receives of the target's user, of at most `most` bytes in total.
@@ -210,11 +233,10 @@ mod tests {
     use std::mem::discriminant;
 
     use super::super::case::lua;
-    use super::super::service::SessionService;
     use super::super::simpler::assert_simpler_steps_end;
     use super::*;
     use crate::script::Suites;
-    use crate::targets::{DriverCommand, Target};
+    use crate::targets::Target;
 
     /// The profile of an exploration, or of a case with fixed seeds.
     fn profile(explores: bool) -> Profile {
@@ -243,8 +265,33 @@ mod tests {
                 assert_simpler_steps_end(step);
             }
         }
-        // Every variant of DriveAction, nine variants of SdpAction, and the different changes.
+        // Every variant of DriveAction except CancelReceive and Suspend, which only `extra_draw`
+        // draws, nine variants of SdpAction, and the different changes.
         assert_eq!((users.len(), testers.len(), lines.len()), (7, 9, 24));
+    }
+
+    #[test]
+    fn faults_are_added_to_the_legal_steps_of_the_seed() {
+        let fault = |step: &Step| match step {
+            Step::Fault { fault, .. } => Some(*fault),
+            _ => None,
+        };
+        for (service, is_suspended) in [(SessionService::SdpDrive, true), (SessionService::SdpConnect, false)] {
+            let profile = Profile { service, ..profile(true) };
+            let mut faults = HashSet::new();
+            for seed in 0..900 {
+                let legal = steps(&mut Rng::with_seed(seed), &profile);
+                let mut rest = steps(&mut Rng::with_seed(seed), &Profile { faults: true, ..profile });
+                faults.extend(rest.iter().filter_map(fault));
+                while let Some(place) = rest.iter().position(|step| fault(step).is_some()) {
+                    // The step after a fault opens the connection again.
+                    rest.drain(place..place + 2);
+                }
+                assert_eq!(rest, legal, "{seed}");
+            }
+            assert_eq!(faults.len(), DRIVE_FAULTS.len() + usize::from(is_suspended));
+            assert_eq!(faults.contains(SUSPENSION), is_suspended);
+        }
     }
 
     #[test]
@@ -284,8 +331,11 @@ mod tests {
             DriveAction::Wait(50),
             DriveAction::Change("mode out pipelined"),
             DriveAction::CancelSends,
+            DriveAction::CancelReceive { size: 5000, ms: 0, piece: 0 },
+            DriveAction::CancelReceive { size: 300, ms: 10, piece: 30 },
             DriveAction::Shut,
             DriveAction::Abort,
+            DriveAction::Suspend(20_000),
         ];
         let calls = [
             "s:target_send(1, { size = 70, urgent = true })",
@@ -294,8 +344,11 @@ mod tests {
             "s:command(1, \"wait 50\")",
             "s:command(1, \"mode out pipelined\")",
             "s:target_cancel(1)",
+            "s:target_cancel_receive(1, { size = 5000 })",
+            "s:target_cancel_receive(1, { size = 300, wait = 10, piece = 30 })",
             "s:target_shut(1)",
             "s:target_abort(1)",
+            "s:target_suspend(1, 20000)",
         ];
         for (service, constructor, roles) in
             [(SessionService::SdpDrive, "sdp_drive", false), (SessionService::SdpConnect, "sdp_connect", true)]
@@ -305,8 +358,9 @@ mod tests {
             assert!(text.contains(&format!("local s = session.{constructor}(t)\n")), "{text}");
             assert_eq!(text.contains("\"initiator\""), roles, "{text}");
             let case = Suites::generated("sdp/explored/7-1.lua", text).unwrap();
-            // Three requirements of each session with SDP, one of `shut`, and one of `abort`.
-            assert_eq!(case.info.requirements.len(), 5);
+            // Three requirements of each session with SDP, and one each of `shut`, `abort` and
+            // `suspend`.
+            assert_eq!(case.info.requirements.len(), 6);
         }
     }
 }

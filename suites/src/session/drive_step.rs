@@ -48,16 +48,23 @@ pub(crate) enum DriveAction {
     Wait(u32),
     /// Cancels the sends.
     CancelSends,
+    /// Posts a receive of `size` bytes, waits for `ms` milliseconds, and cancels the receive. The
+    /// tester sends enough bytes for the receive, in sends of at most `piece` bytes, or in one send
+    /// if `piece` is 0.
+    CancelReceive { size: u32, ms: u32, piece: u32 },
     /// Shuts down the sending half-connection.
     Shut,
     /// Ends the connection abortively.
     Abort,
+    /// Suspends the connection. The SuspComm has this TCP port of the target.
+    Suspend(u16),
     /// Executes a command that neither sends nor receives, and that does not end the connection.
     Change(&'static str),
 }
 
 impl DriveAction {
-    /// Returns the command. `None` if the text of a `Change` is not a command.
+    /// Returns the command. `None` if the text of a `Change` is not a command. A `CancelReceive`
+    /// also needs the commands `read` and `wait`.
     pub(super) fn command(self) -> Option<DriverCommand> {
         Some(match self {
             DriveAction::Send { urgent: false, .. } => DriverCommand::Send,
@@ -65,8 +72,10 @@ impl DriveAction {
             DriveAction::Read { .. } => DriverCommand::Read,
             DriveAction::Wait(_) => DriverCommand::Wait,
             DriveAction::CancelSends => DriverCommand::CancelSends,
+            DriveAction::CancelReceive { .. } => DriverCommand::CancelReceives,
             DriveAction::Shut => DriverCommand::Shut,
             DriveAction::Abort => DriverCommand::Abort,
+            DriveAction::Suspend(_) => DriverCommand::Suspend,
             DriveAction::Change(line) => DriverCommand::of_text(line).next()?,
         })
     }
@@ -88,7 +97,17 @@ impl DriveStep {
                 plain.into_iter().chain(counts).chain(sizes).collect()
             }
             DriveAction::Wait(ms) => positive(ms).map(DriveAction::Wait).collect(),
-            DriveAction::CancelSends | DriveAction::Shut | DriveAction::Abort | DriveAction::Change(_) => Vec::new(),
+            DriveAction::CancelReceive { size, ms, piece } => {
+                let plain = (piece > 0).then_some(DriveAction::CancelReceive { size, ms, piece: 0 });
+                let times = smaller(ms).into_iter().map(|ms| DriveAction::CancelReceive { size, ms, piece });
+                let sizes = positive(size).map(|size| DriveAction::CancelReceive { size, ms, piece });
+                plain.into_iter().chain(times).chain(sizes).collect()
+            }
+            DriveAction::CancelSends
+            | DriveAction::Shut
+            | DriveAction::Abort
+            | DriveAction::Suspend(_)
+            | DriveAction::Change(_) => Vec::new(),
         };
         actions.into_iter().map(|action| DriveStep { action, ..self }).collect()
     }
@@ -108,8 +127,13 @@ impl Display for DriveStep {
             }
             DriveAction::Wait(ms) => write!(f, "s:command({connection}, \"wait {ms}\")"),
             DriveAction::CancelSends => write!(f, "s:target_cancel({connection})"),
+            DriveAction::CancelReceive { size, ms, piece } => {
+                let table = LuaTable::of_size(size).number("wait", ms, 0).number("piece", piece, 0);
+                write!(f, "s:target_cancel_receive({connection}, {table})")
+            }
             DriveAction::Shut => write!(f, "s:target_shut({connection})"),
             DriveAction::Abort => write!(f, "s:target_abort({connection})"),
+            DriveAction::Suspend(port) => write!(f, "s:target_suspend({connection}, {port})"),
             DriveAction::Change(line) => write!(f, "s:command({connection}, \"{line}\")"),
         }
     }

@@ -103,7 +103,31 @@ pub(crate) const SDP_FAULTS: [Fault; 17] = [
     "updates",
 ];
 /// Further faults of sessions with an SDP socket that sends no data by itself.
-pub(crate) const SDP_ANSWER_FAULTS: [Fault; 4] = ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "suspend"];
+pub(crate) const SDP_ANSWER_FAULTS: [Fault; 4] = ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", SUSPENSION];
+/// Faults of sessions with a driven SDP socket. Its user may have cancelled sends or requested a
+/// size of the Private Buffers, so the target may have an open SrcAvail or ChRcvBuf at any time.
+pub(crate) const DRIVE_FAULTS: [Fault; 17] = [
+    "reserved-mid",
+    "reserved-mid-payload",
+    "len-short",
+    "len-long",
+    "short-header",
+    "send-sm-payload",
+    "ch-rcv-buf-payload",
+    "mode-value",
+    "mode-skipped",
+    "src-avail-in-buffered",
+    "left-pipelined",
+    "rd-compl-too-long",
+    "wr-compl-too-long",
+    "reserved-flags",
+    "req-pipe-in-data",
+    "updates",
+    "fin",
+];
+/// A suspension by the tester. It is a further fault of sessions with a driven SDP socket that
+/// accepts connections.
+pub(crate) const SUSPENSION: Fault = "suspend";
 /// Faults of sessions with an SDP socket that the target must accept. The connection stays open.
 pub(crate) const ACCEPTED_FAULTS: [Fault; 3] = ["reserved-flags", "req-pipe-in-data", "updates"];
 /// Faults of sessions with a port mapper. The client stays open.
@@ -155,6 +179,8 @@ mod tests {
             (SessionService::SdpEcho, answering.clone()),
             (SessionService::SdpSink, answering),
             (SessionService::SdpSource, SDP_FAULTS.to_vec()),
+            (SessionService::SdpDrive, [&DRIVE_FAULTS[..], &[SUSPENSION]].concat()),
+            (SessionService::SdpConnect, DRIVE_FAULTS.to_vec()),
             (SessionService::PortMapper, PORTMAP_FAULTS.to_vec()),
         ] {
             for fault in faults {

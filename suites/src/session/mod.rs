@@ -16,10 +16,12 @@
 //! | `fault_draw` | draws a fault of a session with the service echo or rping |
 //! | `sdp_draw` | draws the steps of a session with an SDP socket |
 //! | `drive_draw` | draws the steps of a session with a driven SDP socket |
-//! | `socket_draw` | draws the fields of an SDP socket, and the size of a send |
+//! | `socket_draw` | draws the fields of an SDP socket, the size of a send, and faults |
 //! | `agent_draw` | draws the steps of a session with an agent |
 //! | `portmap_draw` | draws the steps of a session with a port mapper |
 //! | `shared_draw` | the draws that several services share |
+//! | `extra_draw` | adds rare steps to the sessions of an exploration |
+//! | `extra_socket_draw` | draws such steps for SDP sockets |
 //! | `simpler` | simpler steps of the same kind, for a reduction |
 //! | `merged` | one counted step in place of two steps, for a reduction |
 //! | `lua_table` | a table in Lua: the fields of a step |
@@ -38,6 +40,8 @@ mod draw;
 mod drive_draw;
 mod drive_step;
 mod echo_draw;
+mod extra_draw;
+mod extra_socket_draw;
 mod fault;
 mod fault_draw;
 mod lua_table;
@@ -65,13 +69,21 @@ pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields};
 pub(crate) use service::SessionService;
 pub(crate) use step::{MessageFields, Step};
 
+/// Changes the seed for the random numbers of the rare steps.
+const EXTRA: u64 = 0x6578_7472_615f_6472;
+
 /// Draws the steps of a session: selects them at random.
 pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
-    match profile.service {
+    let mut extra = Rng::with_seed(rng.get_seed() ^ EXTRA);
+    let mut steps = match profile.service {
         SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_draw::steps(rng, profile),
         SessionService::SdpDrive | SessionService::SdpConnect => drive_draw::steps(rng, profile),
         SessionService::Agent => agent_draw::steps(rng, profile),
         SessionService::PortMapper => portmap_draw::steps(rng, profile),
+    };
+    if profile.extras {
+        extra_draw::add(&mut extra, profile, &mut steps);
     }
+    steps
 }

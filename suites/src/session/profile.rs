@@ -67,10 +67,18 @@ pub(crate) struct Profile {
     pub(crate) separate_domains: bool,
     /// Whether the sessions have illegal FPDUs, SDP messages or datagrams.
     pub(crate) faults: bool,
+    /// Whether some sessions have the rare steps of `extra_draw`.
+    pub(crate) extras: bool,
     /// The commands that a driven SDP socket executes.
     pub(crate) commands: Commands,
     /// Whether the user of a driven SDP socket shuts down or aborts connections.
     pub(crate) user_ends: bool,
+    /// Whether the user of a driven SDP socket suspends connections. The target then also serves
+    /// the next connection.
+    pub(crate) suspends: bool,
+    /// Whether the tester suspends and resumes connections of an SDP socket. The target then
+    /// connects to another port of the tester.
+    pub(crate) resumes: bool,
     /// Whether the target connects to the tester.
     pub(crate) is_initiator: bool,
     /// Maximum number of PMReqs in one burst.
@@ -111,8 +119,11 @@ impl Profile {
             answers_after_fin: false,
             separate_domains: false,
             faults: false,
+            extras: false,
             commands: Commands::of(target),
             user_ends: false,
+            suspends: false,
+            resumes: false,
             is_initiator: target.role() == Role::Initiator,
             ports: FEW_PORTS,
             v6: service == SessionService::PortMapper && target.maps_v6(),

@@ -7,7 +7,7 @@ use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::service::SessionService;
 use super::shared_draw::{LONG, connections, pick, scaled, step_count};
-use super::socket_draw::{ANSWERS, MODES, SHORT, both_pipelined, fields, is_small, size};
+use super::socket_draw::{ANSWERS, FAULTY, MODES, SHORT, add_faults, both_pipelined, fields, is_small, size};
 use super::step::Step;
 
 /// Sizes in bytes of Private Buffers to request.
@@ -21,9 +21,6 @@ const HUGE_SIZES: &[u32] = &[1_300_000, 5_000_000];
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends in single steps.
 const MAX_OCTETS: u32 = 1 << 20;
-/// If the sessions may have faults, one of this number of sessions has faults. A target that
-/// continues after a fault violates only a recommendation, and ends the session early.
-const FAULTY: u32 = 3;
 /// Some targets cancel a SrcAvail that the tester does not answer. After this time in milliseconds,
 /// they have canceled it.
 const PATIENCE: u32 = 6000;
@@ -112,7 +109,9 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     }
     // The faults are drawn last. So a seed determines the same legal steps with and without faults.
     if profile.faults && rng.u32(..FAULTY) == 0 {
-        add_faults(rng, profile.service, &opened, &mut steps);
+        let own: &[Fault] = if profile.service == SessionService::SdpSource { &[] } else { &SDP_ANSWER_FAULTS };
+        let faults: Vec<Fault> = SDP_FAULTS.iter().chain(own).copied().collect();
+        add_faults(rng, &faults, &opened, &mut steps);
     }
     steps
 }
@@ -123,24 +122,6 @@ fn longer_send(opened: &[SocketFields]) -> u32 {
     let recv_size = opened.iter().map(|fields| fields.recv_size).min().unwrap_or_default();
     // The header of a message has 16 bytes.
     (200 * recv_size.saturating_sub(16)).clamp(SHORT + 200, 20_000)
-}
-
-/// Inserts one or two faults at random places after the first steps, which open the connections.
-/// `opened` has the fields of each connection. After each fault, a step opens the connection again
-/// with these fields.
-fn add_faults(rng: &mut Rng, service: SessionService, opened: &[SocketFields], steps: &mut Vec<Step>) {
-    let own: &[Fault] = if service == SessionService::SdpSource { &[] } else { &SDP_ANSWER_FAULTS };
-    let faults: Vec<Fault> = SDP_FAULTS.iter().chain(own).copied().collect();
-    let mut places: Vec<usize> = (0..rng.usize(1..=2)).map(|_| rng.usize(opened.len()..=steps.len())).collect();
-    places.sort_unstable();
-    // A step that is inserted at a later place does not change the earlier places.
-    for place in places.into_iter().rev() {
-        let connection = rng.usize(..opened.len());
-        let open = SdpAction::Open(opened[connection]);
-        let connection = u32::try_from(connection + 1).unwrap_or(1);
-        let fault = Step::Fault { connection, fault: pick(rng, &faults), at_once: false };
-        steps.splice(place..place, [fault, of(connection, open)]);
-    }
 }
 
 /// Returns steps that take long or transfer much data, on a new connection.
@@ -297,7 +278,8 @@ mod tests {
                 assert_simpler_steps_end(step);
             }
         }
-        // Every variant of SdpAction.
+        // Every variant of SdpAction except those that only `extra_draw` draws: Fill, Resume and
+        // CloseEarly.
         assert_eq!(kinds.len(), 15);
     }
 
@@ -384,6 +366,7 @@ mod tests {
             SdpAction::Resize(3000),
             SdpAction::Resizes { count: 4, size: 3000 },
             SdpAction::Grow { size: 20_000, before: 3 },
+            SdpAction::Fill { count: 3, more: -1 },
             SdpAction::StopReading(5),
             SdpAction::Hold(30),
             SdpAction::LateAnswer { ms: 300, size: 9000 },
@@ -392,6 +375,7 @@ mod tests {
             SdpAction::Cancel,
             SdpAction::Run(1050),
             SdpAction::Abort,
+            SdpAction::Resume,
         ];
         let text = lua(SessionService::SdpSink, "7-1", "Session 1 of seed 7.", &steps.map(|step| of(1, step)), &[]);
         let calls = [
@@ -403,6 +387,7 @@ mod tests {
             "s:resize(1, 3000)",
             "s:resizes(1, 4, 3000)",
             "s:grow(1, 20000, 3)",
+            "s:fill(1, 3, -1)",
             "s:stop_reading(1, 0.005)",
             "s:hold(1, 0.030)",
             "s:late_answer(1, 0.300, 9000)",
@@ -411,8 +396,11 @@ mod tests {
             "s:cancel(1)",
             "s:run(1, 1.050)",
             "s:abort(1)",
+            "s:resume(1)",
         ];
         assert!(text.contains(&format!("    {}\n", calls.join("\n    "))), "{text}");
-        assert!(Suites::generated("sdp/explored/7-1.lua", text).is_ok());
+        let case = Suites::generated("sdp/explored/7-1.lua", text).unwrap();
+        // Three requirements of each session with SDP, and three of `resume`.
+        assert_eq!(case.info.requirements.len(), 6);
     }
 }

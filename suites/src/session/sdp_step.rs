@@ -163,6 +163,8 @@ pub(crate) enum SdpAction {
     /// Requests `size` bytes for the target's Private Buffers, directly after `before` messages.
     /// When the target has larger buffers, sends messages of their size.
     Grow { size: u32, before: u32 },
+    /// Sends `count` times as many bytes as one message to the target holds, and `more` bytes.
+    Fill { count: u32, more: i32 },
     /// Leaves the target's bytes unread for this number of milliseconds.
     StopReading(u32),
     /// For this number of milliseconds, the tester's user takes no data.
@@ -180,6 +182,10 @@ pub(crate) enum SdpAction {
     Run(u32),
     /// Ends the connection abortively.
     Abort,
+    /// Suspends the connection, and continues it on another TCP connection.
+    Resume,
+    /// Closes the connection to a driven socket gracefully, while the target may still send.
+    CloseEarly,
 }
 
 impl SdpStep {
@@ -203,6 +209,9 @@ impl SdpStep {
                 let sizes = smaller(size).into_iter().filter(|size| *size >= MIN_PRIVATE_BUFFER);
                 befores.chain(sizes.map(|size| SdpAction::Grow { size, before })).collect()
             }
+            SdpAction::Fill { count, more } => {
+                smaller(count).into_iter().map(|count| SdpAction::Fill { count, more }).collect()
+            }
             SdpAction::StopReading(ms) => {
                 smaller(ms).into_iter().filter(|ms| *ms > 0).map(SdpAction::StopReading).collect()
             }
@@ -218,9 +227,13 @@ impl SdpStep {
                 sizes.map(|size| SdpAction::Huge { size, count }).chain(counts).collect()
             }
             SdpAction::Run(ms) => smaller(ms).into_iter().map(SdpAction::Run).collect(),
-            SdpAction::Mode(_) | SdpAction::Unbuffer | SdpAction::Answer(_) | SdpAction::Cancel | SdpAction::Abort => {
-                Vec::new()
-            }
+            SdpAction::Mode(_)
+            | SdpAction::Unbuffer
+            | SdpAction::Answer(_)
+            | SdpAction::Cancel
+            | SdpAction::Abort
+            | SdpAction::Resume
+            | SdpAction::CloseEarly => Vec::new(),
         };
         actions.into_iter().map(|action| SdpStep { action, ..self }).collect()
     }
@@ -240,6 +253,7 @@ impl Display for SdpStep {
             SdpAction::Resize(size) => write!(f, "s:resize({connection}, {size})"),
             SdpAction::Resizes { count, size } => write!(f, "s:resizes({connection}, {count}, {size})"),
             SdpAction::Grow { size, before } => write!(f, "s:grow({connection}, {size}, {before})"),
+            SdpAction::Fill { count, more } => write!(f, "s:fill({connection}, {count}, {more})"),
             SdpAction::StopReading(ms) => write!(f, "s:stop_reading({connection}, {})", seconds(ms)),
             SdpAction::Hold(ms) => write!(f, "s:hold({connection}, {})", seconds(ms)),
             SdpAction::LateAnswer { ms, size } => write!(f, "s:late_answer({connection}, {}, {size})", seconds(ms)),
@@ -248,6 +262,8 @@ impl Display for SdpStep {
             SdpAction::Cancel => write!(f, "s:cancel({connection})"),
             SdpAction::Run(ms) => write!(f, "s:run({connection}, {})", seconds(ms)),
             SdpAction::Abort => write!(f, "s:abort({connection})"),
+            SdpAction::Resume => write!(f, "s:resume({connection})"),
+            SdpAction::CloseEarly => write!(f, "s:close_early({connection})"),
         }
     }
 }

@@ -15,6 +15,10 @@ pub(super) const FEW: u32 = 4;
 const MAX_SCALE: u32 = 10;
 /// If the sessions may have long steps, one of this number of sessions has them.
 pub(super) const LONG: u32 = 30;
+/// Differences in bytes between a size and a multiple.
+pub(super) const NEAR: [i32; 4] = [-2, -1, 1, 2];
+/// Maximum payload in bytes of a segment on Ethernet.
+const ETHERNET: u32 = 1432;
 /// Maximum number of FPDUs of one message.
 pub(super) const MAX_FPDUS: u32 = 400;
 
@@ -72,12 +76,25 @@ pub(super) fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
     segment.clamp(size.div_ceil(MAX_FPDUS).clamp(1, most), most)
 }
 
+/// Draws the payload in bytes of a full segment.
+pub(super) fn full_segment(rng: &mut Rng, profile: &Profile) -> u32 {
+    if rng.bool() { profile.max_segment } else { profile.max_segment.min(ETHERNET) }
+}
+
+/// Draws a size in bytes near a multiple of `full`, of at most `most`.
+pub(super) fn near(rng: &mut Rng, full: u32, most: u32) -> u32 {
+    let count = rng.u32(1..=(most / full).clamp(1, 8));
+    (count * full).saturating_add_signed(pick(rng, &NEAR)).min(most)
+}
+
 pub(super) fn pick<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
     values[rng.usize(..values.len())]
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::service::SessionService;
     use super::*;
     use crate::targets::Target;
@@ -89,6 +106,19 @@ mod tests {
         let profile = Profile { max_segment: 1432, ..profile };
         for seed in 0..100 {
             assert!(segment(&mut Rng::with_seed(seed), &profile, 1 << 20) <= 1432);
+        }
+    }
+
+    #[test]
+    fn sizes_are_near_multiples_and_within_their_limit() {
+        let mut rng = Rng::with_seed(1);
+        for (full, most) in [(1432, 65_535), (64_750, 65_535), (64_750, 4000), (21, 4000), (8176, 60_000)] {
+            let sizes: HashSet<u32> = (0..200).map(|_| near(&mut rng, full, most)).collect();
+            for size in &sizes {
+                let distance = (size % full).min(full - size % full);
+                assert!(*size <= most && ((1..=2).contains(&distance) || *size == most), "{size} of {full}");
+            }
+            assert!(sizes.len() > 3 || full > most, "{sizes:?}");
         }
     }
 }

@@ -105,6 +105,10 @@ impl Step {
                 let counts = smaller(count).map(|count| Step::Reads { connection, count, size });
                 counts.chain(smaller(size).map(|size| Step::Reads { connection, count, size })).collect()
             }
+            Step::Window { connection, count, size } => {
+                let counts = smaller(count).map(|count| Step::Window { connection, count, size });
+                counts.chain(smaller(size).map(|size| Step::Window { connection, count, size })).collect()
+            }
             Step::Refused { count } => {
                 smaller(count).filter(|count| *count > 0).map(|count| Step::Refused { count }).collect()
             }
@@ -151,7 +155,7 @@ impl Step {
             Step::Portmap(step) => {
                 step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Portmap).collect()
             }
-            Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } => Vec::new(),
+            Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } | Step::UseOthers { .. } => Vec::new(),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Draws the fields of an SDP socket of a session, and the size of a send.
+//! Draws the fields of an SDP socket of a session, the size of a send, and faults.
 //!
 //! `sdp_step` has the fields and their defaults. `sdp_draw` and `drive_draw` draw the steps of the
 //! session.
 
 use fastrand::Rng;
 
-use super::sdp_step::SocketFields;
+use super::fault::Fault;
+use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::service::SessionService;
 use super::shared_draw::pick;
+use super::step::Step;
 
 /// The Modes of a half-connection.
 pub(super) const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
@@ -15,6 +17,9 @@ pub(super) const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
 pub(super) const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
 /// Maximum number of bytes in most sends of a session with small buffers.
 pub(super) const SHORT: u32 = 4000;
+/// If the sessions may have faults, one of this number of sessions has faults. A target that
+/// continues after a fault violates only a recommendation, and ends the session early.
+pub(super) const FAULTY: u32 = 3;
 /// Virtual addresses of the tester's buffers. In most buffers, bit 31 or bit 32 of the address
 /// changes between the first and the last byte.
 const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
@@ -101,6 +106,22 @@ pub(super) fn size(rng: &mut Rng) -> u32 {
         4..6 => pick(rng, &[1000, 1460, 4096, 8176, 8192, 16_384]) * rng.u32(1..=2) + rng.u32(..5) - 2,
         6..8 => (1 << rng.u32(9..18)) + rng.u32(..5) - 2,
         _ => rng.u32(1..=150_000),
+    }
+}
+
+/// Inserts one or two of `faults` at random places after the first steps, which open the
+/// connections. `opened` has the fields of each connection. After each fault, a step opens the
+/// connection again with these fields.
+pub(super) fn add_faults(rng: &mut Rng, faults: &[Fault], opened: &[SocketFields], steps: &mut Vec<Step>) {
+    let mut places: Vec<usize> = (0..rng.usize(1..=2)).map(|_| rng.usize(opened.len()..=steps.len())).collect();
+    places.sort_unstable();
+    // A step that is inserted at a later place does not change the earlier places.
+    for place in places.into_iter().rev() {
+        let connection = rng.usize(..opened.len());
+        let action = SdpAction::Open(opened[connection]);
+        let connection = u32::try_from(connection + 1).unwrap_or(1);
+        let fault = Step::Fault { connection, fault: pick(rng, faults), at_once: false };
+        steps.splice(place..place, [fault, Step::Sdp(SdpStep { connection, action })]);
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) enum Step {
     /// Sends the first half of the FPDU of a Send. The next step on the connection sends the rest.
     Half { connection: u32, size: u32 },
     /// Sends a Send whose echo fills `count` segments of the target, and `more` bytes. The Send has
-    /// at most `most` bytes.
+    /// at most `most` bytes. With rping, reads such a number of bytes.
     Fill { connection: u32, count: u32, more: i32, most: u32 },
     /// Sends a Read Request of 0 bytes, or without `read` a Write of 0 bytes. It may come between
     /// two segments of a Send.
@@ -117,6 +117,9 @@ pub(crate) enum Step {
     Read { connection: u32, at: u32, size: u32, align: u64 },
     /// Sends `count` Read Requests in one TCP write, or fewer if the target permits fewer Reads.
     Reads { connection: u32, count: u32, size: u32 },
+    /// Sends `count` Read Requests. As many of them are outstanding at a time as the target permits:
+    /// after each Response, the tester sends the next Read Request.
+    Window { connection: u32, count: u32, size: u32 },
     /// Performs rounds with rping's server: the target reads `size` bytes, and writes them to the
     /// offset `to` of a buffer of the tester. The tester answers a Read in segments of at most
     /// `segment` bytes. With `between`, a Write comes between two segments of each Send. With
@@ -155,6 +158,8 @@ pub(crate) enum Step {
     /// Plays the next `steps` steps `count` times. No repetition is inside another one. Only
     /// reduced sessions have this step.
     Repeat { count: u32, steps: u32 },
+    /// Performs a short exchange on each open connection except `connection`.
+    UseOthers { connection: u32 },
     /// A step with an SDP socket.
     Sdp(SdpStep),
     /// A command for a driven SDP socket.
@@ -198,6 +203,7 @@ impl Step {
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
             | Step::Reads { connection, .. }
+            | Step::Window { connection, .. }
             | Step::Rounds { connection, .. }
             | Step::Announce { connection, .. }
             | Step::Respond { connection, .. }
@@ -206,6 +212,7 @@ impl Step {
             | Step::Finish { connection, .. }
             | Step::Reset { connection }
             | Step::Fault { connection, .. }
+            | Step::UseOthers { connection }
             | Step::Sdp(SdpStep { connection, .. })
             | Step::Drive(DriveStep { connection, .. })
             | Step::Agent(AgentStep { connection, .. })
@@ -305,6 +312,8 @@ impl Display for Step {
             Step::Half { connection, size } => write!(f, "s:half({connection}, {size})"),
             Step::Fill { connection, count, more, most } => write!(f, "s:fill({connection}, {count}, {more}, {most})"),
             Step::Reads { connection, count, size } => write!(f, "s:reads({connection}, {count}, {size})"),
+            Step::Window { connection, count, size } => write!(f, "s:window({connection}, {count}, {size})"),
+            Step::UseOthers { connection } => write!(f, "s:use_others({connection})"),
             Step::Refused { count } => write!(f, "s:refused({count})"),
             Step::Request { crc, private, markers, depths, rtr } => {
                 let [send, write, read] = rtr;
@@ -374,6 +383,8 @@ mod tests {
             (Step::Read { connection: 1, at: 0, size: 9, align: 0 }, "s:read(1, { at = 0, size = 9 })"),
             (Step::Burst { connection: 1, count: 3, size: 4, spread: 0 }, "s:burst(1, 3, 4)"),
             (Step::Burst { connection: 1, count: 3, size: 4, spread: 60 }, "s:burst(1, 3, 4, 60)"),
+            (Step::Window { connection: 1, count: 40, size: 9 }, "s:window(1, 40, 9)"),
+            (Step::UseOthers { connection: 2 }, "s:use_others(2)"),
             (Step::Empty { connection: 2, read: true }, "s:empty(2, true)"),
             (Step::Pad { connection: 1, size: 5, value: 1 }, "s:pad(1, 5, 0x01)"),
             (Step::Align { connection: 1, at: 24, by_target: false }, "s:align(1, 24, false)"),

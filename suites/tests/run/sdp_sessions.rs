@@ -43,6 +43,32 @@ async fn each_socket_passes_the_steps() {
     }
 }
 
+#[tokio::test]
+async fn each_socket_passes_the_rare_steps() {
+    let steps = "s:open(2, { source_threshold = 500 }) s:send(2, { size = 3000 }) s:fill(1, 2, -1) s:fill(1, 1, 2) \
+                 s:fault(3, 'len-short') s:use_others(3) s:stop_reading(1, 0.05) s:send(1, { size = 30000 }) \
+                 s:run(1, 0.01) s:close(1) s:send(1, { size = 9 })";
+    for service in ["echo", "sink", "source"] {
+        passes(service, ", 'len-short'", steps).await;
+    }
+}
+
+/// No byte is lost or repeated if the connection is suspended during a transfer.
+#[tokio::test]
+async fn suspended_connections_resume() {
+    let steps = "s:open(1, { source_threshold = 500 }) s:send(1, { size = 30000 }) s:run(1, 0.005) s:resume(1) \
+                 s:send(1, { size = 3000 }) s:resume(1) s:send(1, { size = 20000 }) s:answers(1) \
+                 s:send(2, { size = 9 })";
+    let rows = ", table.unpack(session.RESUMED)";
+    for service in ["echo", "sink"] {
+        passes(service, rows, steps).await;
+    }
+    let target = Target::builtin().with_deviations(["sdp.reconnects-elsewhere"]).unwrap();
+    let result = session(target, "echo", rows, "s:resume(1)").await;
+    let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+    assert!(failing.contains(&"SDP-13.1.1-16"), "{failing:?}, {}", result.explanation);
+}
+
 /// The data of the source keeps one of the tester's three Private Buffers. So the source has two
 /// credits for its updates.
 #[tokio::test]
@@ -138,6 +164,22 @@ async fn driven_sockets_pass_the_steps() {
         ),
         (
             "",
+            "s:mode(1, 'pipelined') s:target_cancel_receive(1, { size = 5000, wait = 10, piece = 700 }) \
+             s:target_send(1, { size = 7 }) s:target_cancel_receive(1, { size = 200 }) s:target_send(1, { size = 7 }) \
+             s:target_cancel_receive(1, { size = 20000, wait = 20 }) s:run(1, 0.05) s:target_send(1, { size = 7 })",
+        ),
+        (
+            "",
+            "s:stop_reading(1, 0.05) s:target_send(1, { size = 30000 }) s:target_read(1, { size = 1000, count = 2 }) \
+             s:command(1, 'wait 50') s:target_send(1, { size = 600 }) s:close_early(1) s:target_send(1, { size = 9 })",
+        ),
+        (
+            ", 'len-short', session.SHUT[1]",
+            "s:target_send(1, { size = 30000 }) s:target_send(2, { size = 9 }) s:target_shut(2) \
+             s:fault(3, 'len-short') s:use_others(3)",
+        ),
+        (
+            "",
             "s:stop_reading(1, 0.1) s:target_send(1, { size = 30000 }) s:run(1, 0.02) s:target_cancel(1) \
              s:target_send(1, { size = 20 }) s:run(1, 0.2) s:answers(1) s:target_cancel(1) \
              s:target_send(1, { size = 20 })",
@@ -168,7 +210,33 @@ async fn driven_sockets_pass_the_steps() {
     }
 }
 
-/// Only the user of a driven socket causes these violations.
+/// A fault follows each kind of command. If the user has shut down the sending half, the fault
+/// follows on another connection.
+#[tokio::test]
+async fn driven_sockets_pass_the_faults() {
+    let faults = ["len-short", "send-sm-payload", "mode-skipped", "left-pipelined", "rd-compl-too-long", "fin"];
+    for fault in faults.into_iter().chain(["reserved-flags", "req-pipe-in-data", "updates"]) {
+        let steps = format!(
+            "s:command(1, 'follow') s:command(1, 'mode out pipelined') s:target_send(1, {{ size = 9000 }}) \
+             s:target_cancel(1) s:fault(1, '{fault}') s:target_read(1, {{ size = 3000 }}) s:target_shut(1) \
+             s:fault(1, '{fault}') s:target_send(1, {{ size = 7 }})"
+        );
+        for service in ["drive", "connect"] {
+            passes(service, &format!(", session.SHUT[1], '{fault}'"), &steps).await;
+        }
+    }
+    passes("drive", ", 'suspend'", "s:target_send(1, { size = 9 }) s:fault(1, 'suspend')").await;
+}
+
+#[tokio::test]
+async fn a_driven_socket_suspends_connections() {
+    let steps = "s:target_send(1, { size = 9 }) s:answers(1) s:target_suspend(1, 7200) \
+                 s:stop_reading(1, 0.05) s:target_send(1, { size = 30000 }) s:target_read(1, { size = 3000 }) \
+                 s:target_suspend(1, 7201) s:target_shut(1) s:target_suspend(1, 7202) s:target_send(1, { size = 9 })";
+    passes("drive", ", session.SHUT[1], session.SUSPENDED[1]", steps).await;
+}
+
+/// Only the user of a driven socket, or a fault, leads to these violations.
 #[tokio::test]
 async fn the_steps_of_driven_sockets_find_deviations() {
     for (deviation, rows, steps, row) in [
@@ -199,6 +267,9 @@ async fn the_steps_of_driven_sockets_find_deviations() {
             "s:target_read(1, { size = 300, count = 2 }) s:target_send(1, { size = 10 }) s:answers(1)",
             "SDP-8.2-1",
         ),
+        ("sdp.susp-comm-port-0", ", session.SUSPENDED[1]", "s:target_suspend(1, 7200)", "SDP-13.1.1-6"),
+        ("sdp.updates-left-out", ", 'updates'", "s:fault(1, 'updates')", "SDP-10.5-9"),
+        ("sdp.ignores-susp-comm", ", 'suspend'", "s:fault(1, 'suspend')", "SDP-13.1.1-11"),
     ] {
         let target = Target::builtin().with_deviations([deviation]).unwrap();
         let result = session(target, "drive", rows, steps).await;

@@ -20,7 +20,7 @@ use weft_peer::verbs::LateSegment;
 use super::connection::is_solicited;
 use super::cut::{CUT_PAUSE, Cut, MAX_CUTS, fpdu_len};
 use crate::sdp::Counters;
-use crate::stage::{Arrival, Message, Stage, Stop};
+use crate::stage::{Arrival, Expectation, Message, Stage, Stop};
 use crate::targets::{SdpStart, Service};
 
 /// While several sockets are open, weft waits this long for the bytes of one of them.
@@ -51,7 +51,7 @@ pub(crate) struct SocketSettings {
 pub(crate) struct SocketEnd {
     /// Both sides sent DisConn, and neither side sent AbortConn.
     pub(crate) graceful: bool,
-    /// The target sent SuspCommAck: the connection is suspended.
+    /// The connection is suspended: one side sent SuspComm, and the other side SuspCommAck.
     pub(crate) suspended: bool,
     /// Why weft's SDP ended the connection. `None` if the target ended it.
     pub(crate) reason: Option<String>,
@@ -318,6 +318,27 @@ impl Stage {
     pub(crate) async fn finish_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
         self.sdp_socket(number)?.is_finished = true;
         self.connections.half_close(number).await
+    }
+
+    /// Waits until the target connects to this TCP port of the tester, to resume the suspended
+    /// connection of a socket. Continues the socket on the new connection, and returns the number of
+    /// this connection.
+    pub(crate) async fn resume_sdp_socket(
+        &mut self,
+        number: u32,
+        port: u16,
+        expectation: &Expectation,
+    ) -> Result<u32, Stop> {
+        if !self.sdp_socket(number)?.endpoint.awaits_reconnect() {
+            return Err(self.recorder().harness(&format!("connection {number} is not suspended")));
+        }
+        let resumed = self.connections.await_reconnection(port, expectation).await?;
+        let now = self.connections.link.now();
+        let mut socket = self.sdp_sockets.remove(&number).ok_or(Stop)?;
+        socket.endpoint.reconnect(now);
+        (socket.end, socket.is_tcp_over) = (None, false);
+        self.sdp_sockets.insert(resumed, socket);
+        Ok(resumed)
     }
 
     /// Resets the connection of a socket.
