@@ -382,9 +382,9 @@ function session.rping(t, more)
   --- Read of the target is outstanding.
   function self:respond(number, count) respond(connection(number), count or math.maxinteger) end
 
-  --- Sends `count` Read Requests, each for `size` bytes at another offset of the buffer. As many of
-  --- them are outstanding at a time as the target permits: the first ones are in one TCP write, and
-  --- after each Response, the tester sends the next one.
+  --- Sends `count` Read Requests, each for `size` bytes at another offset of the buffer. The number
+  --- of outstanding Reads is the largest number that the target permits: the first ones are in one
+  --- TCP write, and after each Response, the tester sends the next one.
   function self:window(number, count, size)
     local c, sent = connection(number), 0
     while sent < count do

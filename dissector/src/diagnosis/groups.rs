@@ -106,15 +106,21 @@ impl ProblemGroups {
             Origin::Connection(_) => (&mut self.connections, MAX_CONNECTIONS),
             Origin::Datagram(_) => (&mut self.datagrams, MAX_DATAGRAMS),
         };
-        let group = match self.groups.entry(origin) {
-            Entry::Occupied(group) => group.into_mut(),
+        let (group, index) = match self.groups.entry(origin) {
+            Entry::Occupied(group) => {
+                let group = group.into_mut();
+                let index = group.problems.add(finding)?;
+                (group, index)
+            }
             Entry::Vacant(place) if *kept < most => {
+                let mut group = Group::default();
+                // Without a problem, the group takes no place.
+                let index = group.problems.add(finding)?;
                 *kept += 1;
-                place.insert(Group::default())
+                (place.insert(group), index)
             }
             Entry::Vacant(_) => return None,
         };
-        let index = group.problems.add(finding)?;
         if index == group.numbers.len() {
             group.numbers.push(self.next);
             self.next += 1;
@@ -256,5 +262,20 @@ mod tests {
         assert!(groups.roots().is_empty());
         // Datagrams have a limit of their own.
         assert!(groups.add(&finding(None, 8, CODE)).is_some());
+    }
+
+    #[test]
+    fn notes_take_no_place_of_problems() {
+        let mut groups = ProblemGroups::default();
+        for frame in 0..=MAX_CONNECTIONS.max(MAX_DATAGRAMS) as u64 {
+            let stream = u32::try_from(frame).unwrap();
+            for stream in [Some(stream), None] {
+                let note = Finding { severity: Severity::Note, ..finding(stream, frame, requirement!("DDP-A-2")) };
+                assert!(groups.add(&note).is_none());
+            }
+        }
+        for stream in [Some(9), None] {
+            assert!(groups.add(&finding(stream, 5000, CODE)).is_some(), "{stream:?}");
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
                 }
                 if step.ends_connection() {
                     open.remove(&number);
-                } else {
+                } else if !matches!(step, Step::UseOthers { .. }) {
                     open.insert(number);
                 }
             }
@@ -93,6 +93,10 @@ mod tests {
             (sdp(SdpAction::Abort), false),
             (drive(DriveAction::Abort), false),
             (drive(DriveAction::Shut), true),
+            (drive(DriveAction::Suspend(7200)), false),
+            (sdp(SdpAction::CloseEarly), false),
+            // The step uses only other connections.
+            (Step::UseOthers { connection: 1 }, false),
             (Step::Agent(AgentStep { connection: 1, action: AgentAction::Disconnect }), false),
         ] {
             let joined = join(&[vec![step], vec![Step::Pause { ms: 5 }]]);

@@ -11,6 +11,9 @@
 //! The changes and their order depend only on the steps, and on which candidates fail. Each
 //! candidate is tried once, and all phases together try at most [`MAX_TRIES`] candidates.
 
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::edit::{kept, merged, moved, numbers, pairs, repeated, similar_groups};
 use crate::run::RunError;
 use crate::session::Step;
@@ -62,7 +65,7 @@ pub(super) async fn shrink<R>(
     result: R,
     fails: impl AsyncFnMut(&[Step]) -> Result<Trial<R>, RunError>,
 ) -> Result<Shrunk<R>, RunError> {
-    let mut shrinker = Shrinker { steps, result, tries: 0, passed: Vec::new(), is_stopped: false, fails };
+    let mut shrinker = Shrinker { steps, result, tries: 0, passed: HashSet::new(), is_stopped: false, fails };
     shrinker.remove_connections().await?;
     shrinker.remove_parts(shrinker.steps.len().div_ceil(2)).await?;
     loop {
@@ -82,8 +85,9 @@ struct Shrinker<R, F> {
     steps: Vec<Step>,
     result: R,
     tries: u32,
-    /// The candidates that did not fail.
-    passed: Vec<Vec<Step>>,
+    /// The digests of the candidates that did not fail. Joined sessions have thousands of steps, so
+    /// the candidates themselves would need much memory.
+    passed: HashSet<u64>,
     is_stopped: bool,
     fails: F,
 }
@@ -96,7 +100,11 @@ impl<R, F: AsyncFnMut(&[Step]) -> Result<Trial<R>, RunError>> Shrinker<R, F> {
 
     /// Tries a candidate, and keeps it if it fails. Returns whether it is kept.
     async fn keeps(&mut self, candidate: Vec<Step>) -> Result<bool, RunError> {
-        if self.is_over() || candidate == self.steps || self.passed.contains(&candidate) {
+        if self.is_over() || candidate == self.steps {
+            return Ok(false);
+        }
+        let digest = digest(&candidate);
+        if self.passed.contains(&digest) {
             return Ok(false);
         }
         self.tries += 1;
@@ -106,7 +114,9 @@ impl<R, F: AsyncFnMut(&[Step]) -> Result<Trial<R>, RunError>> Shrinker<R, F> {
                 (self.steps, self.result) = (candidate, result);
                 return Ok(true);
             }
-            Trial::Passes => self.passed.push(candidate),
+            Trial::Passes => {
+                self.passed.insert(digest);
+            }
             Trial::Stopped => self.is_stopped = true,
         }
         Ok(false)
@@ -245,7 +255,8 @@ impl<R, F: AsyncFnMut(&[Step]) -> Result<Trial<R>, RunError>> Shrinker<R, F> {
         let (begin, mut has_changed) = (self.tries, false);
         loop {
             let mut is_removed = false;
-            for [first, second] in pairs(&self.steps) {
+            let numbers: Vec<Option<u32>> = self.steps.iter().map(|step| step.number()).collect();
+            for [first, second] in pairs(&numbers) {
                 if self.is_over() || self.tries - begin >= MAX_TRIES_OF_PAIRS {
                     break;
                 }
@@ -285,6 +296,16 @@ impl<R, F: AsyncFnMut(&[Step]) -> Result<Trial<R>, RunError>> Shrinker<R, F> {
         }
         Ok(false)
     }
+}
+
+/// Returns a number that differs for different steps, except in extremely rare cases.
+fn digest(steps: &[Step]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for step in steps {
+        // The debug text has all fields of the step.
+        format!("{step:?}").hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -441,6 +462,23 @@ mod tests {
         assert_eq!((shrunk.is_stopped, shrunk.steps.len(), shrunk.result), (true, 10, 10));
         // After the stop, no candidate is played.
         assert_eq!(left, -1);
+    }
+
+    /// The session fails with at least seven steps.
+    #[tokio::test]
+    async fn a_candidate_that_passed_is_not_tried_again() {
+        let steps: Vec<Step> = (0..20).map(|index| Step::message(index % 3 + 1, 900 + index, 2000)).collect();
+        let mut passed: Vec<Vec<Step>> = Vec::new();
+        let trial = async |steps: &[Step]| {
+            assert!(passed.iter().all(|known| known.as_slice() != steps), "{steps:?}");
+            if steps.len() >= 7 {
+                return Ok::<_, RunError>(Trial::Fails(()));
+            }
+            passed.push(steps.to_vec());
+            Ok(Trial::Passes)
+        };
+        let shrunk = shrink(steps, (), trial).await.unwrap();
+        assert!(shrunk.steps.len() == 7 && passed.len() > 7, "{:?}", shrunk.steps);
     }
 
     /// Each of 400 steps is necessary, and each of them can be made simpler.

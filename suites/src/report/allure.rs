@@ -164,7 +164,7 @@ fn categories() -> Value {
         { "name": "Known results (baseline)", "matchedStatuses": ["failed", "broken"], "messageRegex": "(?s)expected .*" },
         { "name": "Inconclusive", "matchedStatuses": ["broken"], "messageRegex": "(?s)inconclusive: .*" },
         { "name": "Errors of weft, of its machine or of a script", "matchedStatuses": ["broken"], "messageRegex": "(?s)error: .*" },
-        { "name": "Other violations and stale entries of the baseline", "matchedStatuses": ["broken"], "messageRegex": "(?s)this case does not fail, .*" },
+        { "name": "Other reasons why the run fails", "matchedStatuses": ["broken"], "messageRegex": "(?s)this case does not fail, .*" },
         { "name": "Not applicable to the target", "matchedStatuses": ["skipped"], "messageRegex": "(?s)not-applicable: .*" },
         { "name": "Not implemented by the target", "matchedStatuses": ["skipped"], "messageRegex": "(?s)unimplemented: .*" },
     ])

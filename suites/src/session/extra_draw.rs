@@ -1,7 +1,7 @@
 //! Adds rare legal steps to a drawn session of an exploration:
 //!
 //! - messages whose sizes are near a multiple of a full segment or of a Private Buffer
-//! - Reads of which as many as possible are outstanding
+//! - the largest number of outstanding Reads that the target permits
 //! - an orderly end while the target still sends
 //! - receives that the target's user cancels
 //! - a suspension by the target's user, or by the tester, which then resumes the connection
@@ -181,8 +181,8 @@ fn echo_end(rng: &mut Rng, profile: &Profile, connection: u32) -> Vec<Step> {
     sends.chain([Step::Finish { connection, size: rng.u32(..=1000), ms: 0 }]).collect()
 }
 
-/// Returns Reads of which as many as possible are outstanding. The connection has the enhanced
-/// set-up, which negotiates their number.
+/// Returns a window of Reads: the largest number that the target permits is outstanding. The
+/// connection has the enhanced set-up, which negotiates this number.
 fn window(rng: &mut Rng, profile: &Profile, connection: u32) -> Vec<Step> {
     let size: u32 = pick(rng, &[1, 64, 1500, 4096, 16_384]);
     vec![

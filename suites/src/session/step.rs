@@ -117,8 +117,8 @@ pub(crate) enum Step {
     Read { connection: u32, at: u32, size: u32, align: u64 },
     /// Sends `count` Read Requests in one TCP write, or fewer if the target permits fewer Reads.
     Reads { connection: u32, count: u32, size: u32 },
-    /// Sends `count` Read Requests. As many of them are outstanding at a time as the target permits:
-    /// after each Response, the tester sends the next Read Request.
+    /// Sends `count` Read Requests. The number of outstanding Read Requests is the largest number
+    /// that the target permits: after each Response, the tester sends the next Read Request.
     Window { connection: u32, count: u32, size: u32 },
     /// Performs rounds with rping's server: the target reads `size` bytes, and writes them to the
     /// offset `to` of a buffer of the tester. The tester answers a Read in segments of at most
@@ -228,8 +228,8 @@ impl Step {
             Step::Close { .. }
             | Step::Finish { .. }
             | Step::Reset { .. }
-            | Step::Sdp(SdpStep { action: SdpAction::Abort, .. })
-            | Step::Drive(DriveStep { action: DriveAction::Abort, .. })
+            | Step::Sdp(SdpStep { action: SdpAction::Abort | SdpAction::CloseEarly, .. })
+            | Step::Drive(DriveStep { action: DriveAction::Abort | DriveAction::Suspend(_), .. })
             | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. }) => true,
             Step::Fault { fault, .. } => !keeps_connection(*fault),
             _ => false,
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn only_some_faults_and_aborts_end_a_connection() {
+    fn only_some_faults_and_ends_end_a_connection() {
         let fault = |fault| Step::Fault { connection: 1, fault, at_once: false };
         let sdp = |action| Step::Sdp(SdpStep { connection: 1, action });
         let drive = |action| Step::Drive(DriveStep { connection: 1, action });
@@ -410,8 +410,12 @@ mod tests {
             // The client of a port mapper.
             (fault("own-accept"), false),
             (sdp(SdpAction::Abort), true),
+            (sdp(SdpAction::CloseEarly), true),
             (sdp(SdpAction::Cancel), false),
+            // The connection continues on another TCP connection.
+            (sdp(SdpAction::Resume), false),
             (drive(DriveAction::Abort), true),
+            (drive(DriveAction::Suspend(7200)), true),
             (drive(DriveAction::Shut), false),
             (Step::Reset { connection: 1 }, true),
             (Step::Answers { connection: 1 }, false),
