@@ -119,7 +119,7 @@ pub fn shown(field: &Field, value: Value<'_>) -> String {
             }
             hex(octets)
         }
-        Value::Text(text) => text.to_owned(),
+        Value::Text(text) | Value::PeerText(text) => text.to_owned(),
         Value::Address(address) => address.to_string(),
         Value::Pointers(markers) => {
             let shown: Vec<String> = markers

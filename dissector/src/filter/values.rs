@@ -81,6 +81,7 @@ impl Values {
             Value::Octets([]) => {}
             Value::Octets(octets) => self.add_octets(slot, octets),
             Value::Text(word) => self.add(slot, FieldValue::StaticText(word)),
+            Value::PeerText(text) => self.add_octets(slot, text.as_bytes()),
             Value::Address(address) => self.add(slot, FieldValue::Address(address)),
             Value::Pointers(markers) => {
                 for [_, _, high, low] in markers.iter().flatten() {

@@ -16,6 +16,9 @@ pub struct Context {
     pub exchange: Option<Exchange>,
     /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,
+    /// The protocol to which the private data of the current start-up frame belongs, if weft knows
+    /// the private data.
+    pub ulp_startup: Option<Ulp>,
     /// The ULP message that ends with the current FPDU, if it could be parsed.
     pub ulp_message: Option<UlpMessage>,
 }

@@ -113,9 +113,8 @@ impl ConnectionState {
                 _ => {}
             }
         }
-        if let Some(view) = view.filter(|_| self.context.sdp.is_none()) {
-            self.context.ulp_message = self.protocol.segment(direction, view);
-            self.context.ulp = self.protocol.name();
+        if self.context.sdp.is_none() {
+            self.record_ulp(unit, view);
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
@@ -139,6 +138,16 @@ impl ConnectionState {
             }
             self.mpa.limit_sdp_reads(Direction::BOTH.map(|direction| sdp.peers[direction].setup));
         }
+    }
+
+    /// Passes a unit to the recognition of the protocol above RDMAP.
+    fn record_ulp(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+        let direction = unit.direction();
+        if let Kind::Startup(kind, part) = unit.kind {
+            self.context.ulp_startup = self.protocol.startup(kind, direction, part);
+        }
+        self.context.ulp_message = view.and_then(|view| self.protocol.segment(direction, view, unit.frame));
+        self.context.ulp = self.protocol.name();
     }
 
     /// Returns whether the marker positions of `direction` are certain. If a start-up frame is
@@ -167,7 +176,7 @@ impl ConnectionState {
         let is_relevant = match unit.kind {
             Kind::Fpdu(_) => self.context.ulp.is_some(),
             Kind::Sdp(..) => true,
-            Kind::Startup(..) => self.context.exchange.is_some(),
+            Kind::Startup(..) => self.context.exchange.is_some() || self.context.ulp_startup.is_some(),
             _ => false,
         };
         is_relevant.then_some(&self.context)
@@ -180,7 +189,7 @@ impl ConnectionState {
 
     /// Memory in octets. Counts only the memory that grows with the activity of the connection.
     pub(crate) fn memory(&self) -> usize {
-        self.traffic.memory() + self.context.memory()
+        self.traffic.memory() + self.context.memory() + self.protocol.memory()
     }
 
     /// Records that an exchange of the port mapper prepared the connection.

@@ -35,6 +35,8 @@ pub struct Field {
     pub section: &'static str,
     /// Function that returns the name of a value, for fields with named values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
+    /// Whether the octets of a number are in little-endian order.
+    pub little_endian: bool,
     /// Number of the protocol, and the bit of the field in a [`FieldSet`]. A [`FieldSet`] has one
     /// integer for each protocol.
     pub(crate) bit: (usize, u64),
@@ -45,7 +47,7 @@ pub struct Field {
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
 /// Number of protocols that declare fields.
-const PROTOCOLS: usize = 7;
+const PROTOCOLS: usize = 11;
 
 impl FieldSet {
     /// Adds a field.
@@ -90,6 +92,8 @@ pub enum Value<'a> {
     Octets(&'a [u8]),
     /// A name.
     Text(&'static str),
+    /// Text from a peer. It has no control characters.
+    PeerText(&'a str),
     /// An address.
     Address(IpAddr),
     /// The four octets of each marker; `None` for a marker that was not captured.
@@ -125,7 +129,7 @@ pub(crate) fn nth_name(names: &[&'static str], value: u64) -> Option<&'static st
 /// Declares each field of a protocol as a static, and declares a list of these fields. Each
 /// protocol must pass a different number to the macro.
 macro_rules! fields {
-    ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
+    ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)? $(, le $le:literal)?;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Bit { $($id),* }
         $(
@@ -138,6 +142,7 @@ macro_rules! fields {
                 mask: fields!(@mask $($mask)?),
                 section: $section,
                 names: fields!(@names $($names)?),
+                little_endian: fields!(@le $($le)?),
                 bit: ($protocol, 1 << Bit::$id as u64),
             };
         )*
@@ -148,6 +153,8 @@ macro_rules! fields {
     (@mask $mask:literal) => { $mask };
     (@names) => { None };
     (@names $names:expr) => { Some($names) };
+    (@le) => { false };
+    (@le $le:literal) => { $le };
 }
 pub(super) use fields;
 

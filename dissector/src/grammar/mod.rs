@@ -18,6 +18,7 @@
 pub mod ddp;
 pub mod field;
 pub mod mpa;
+pub mod nvme;
 pub mod portmap;
 pub mod rdmap;
 mod reader;
@@ -35,6 +36,7 @@ pub use reader::Reader;
 use crate::context::Context;
 use crate::part::Part;
 use crate::unit::{Kind, Unit};
+use crate::upper::{Ulp, UlpMessage};
 
 /// Every field that a grammar passes to visitors.
 pub fn fields() -> impl Iterator<Item = &'static Field> {
@@ -42,13 +44,14 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .into_iter()
         .flatten()
         .copied()
+        .chain(nvme::fields())
 }
 
 /// All fields whose values come from the state of the monitor. The list also contains those fields
 /// of the port mapper whose values come from octets, because [`portmap::FIELDS`] contains both
-/// kinds of fields.
+/// kinds of fields. It contains all fields of NVMe, because only the monitor recognises NVMe.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
-    [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
+    [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied().chain(nvme::fields())
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
@@ -70,7 +73,7 @@ pub fn payload_label(unit: &Unit<'_>) -> &'static str {
 pub fn walk<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part<'a>> {
     let payload = visit_octets(unit, visitor);
     if let Some(context) = unit.context {
-        visit_context(unit, context, visitor);
+        visit_context(unit, context, payload, visitor);
     }
     payload
 }
@@ -92,10 +95,19 @@ fn visit_octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part
     }
 }
 
-/// Visits the fields that the monitor derives from earlier units.
-fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, visitor: &mut V) {
+/// Visits the fields that the monitor derives from earlier units. `payload` is the payload of an
+/// FPDU.
+fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, payload: Option<Part<'_>>, visitor: &mut V) {
+    if let (Kind::Startup(kind, part), Some(Ulp::Nvme)) = (&unit.kind, context.ulp_startup) {
+        nvme::visit_startup(*kind, unit.direction.into(), *part, visitor);
+    }
     match (&unit.kind, context) {
-        (Kind::Fpdu(_), context) => ulp::visit(context, unit.octets_len(), visitor),
+        (Kind::Fpdu(_), context) => {
+            ulp::visit(context, unit.octets_len(), visitor);
+            if let Some(UlpMessage::Nvme(message)) = &context.ulp_message {
+                nvme::visit_message(message, payload, unit.octets_len(), visitor);
+            }
+        }
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {
             portmap::visit_exchange(exchange, false, part.len(), visitor);
         }

@@ -17,7 +17,7 @@ impl Visitor for ReportedFields {
         let value = match value {
             Value::Uint(value) => format!("{value:#x}"),
             Value::Octets(octets) => octets.iter().map(|octet| format!("{octet:02x}")).collect(),
-            Value::Text(text) => text.to_owned(),
+            Value::Text(text) | Value::PeerText(text) => text.to_owned(),
             Value::Address(address) => address.to_string(),
             Value::Pointers(pointers) => format!("{pointers:?}"),
         };

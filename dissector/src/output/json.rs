@@ -150,6 +150,10 @@ impl Visitor for JsonWriter {
                 self.line.push(b'"');
             }
             Value::Text(text) => self.quoted(text),
+            Value::PeerText(text) => {
+                // Writing to memory cannot fail.
+                let _ = serde_json::to_writer(&mut self.line, text);
+            }
             Value::Address(address) => self.quoted(&address.to_string()),
             Value::Pointers(markers) => {
                 self.line.push(b'[');

@@ -101,7 +101,9 @@ impl Visitor for Builder<'_, '_> {
         let values = match value {
             Value::Uint(value) => {
                 if field.mask == 0 && (1..=8).contains(&at.len()) {
-                    octets = text(|out| hex_octets(&value.to_be_bytes()[8 - at.len()..], out));
+                    let (little, big) = (value.to_le_bytes(), value.to_be_bytes());
+                    let sent = if field.little_endian { &little[..at.len()] } else { &big[8 - at.len()..] };
+                    octets = text(|out| hex_octets(sent, out));
                 }
                 vec![
                     known(field.name)
@@ -115,6 +117,10 @@ impl Visitor for Builder<'_, '_> {
                 vec![octets.clone()]
             }
             Value::Text(word) => vec![word.to_owned()],
+            Value::PeerText(value) => {
+                octets = text(|out| hex_octets(value.as_bytes(), out));
+                vec![value.to_owned()]
+            }
             Value::Address(address) => vec![address.to_string()],
             Value::Pointers(markers) => markers
                 .iter()

@@ -27,7 +27,8 @@ use crate::source::Names;
 use crate::stream_id::StreamId;
 use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
-use crate::upper::UlpMessage;
+use crate::upper::nvme::PrivateData;
+use crate::upper::{Startup, Ulp, UlpMessage};
 
 /// Number of the queue for Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
@@ -49,6 +50,7 @@ pub fn summary(unit: &Unit<'_>) -> String {
                 let _ = write!(line, "  PD_Length {}", raw.pd_length.get());
                 line.push_str(&enhanced(raw, part));
             }
+            line.push_str(&ulp_private_data(unit, *kind, *part));
             line
         }
         Kind::Fpdu(fpdu) => {
@@ -84,6 +86,16 @@ pub fn summary(unit: &Unit<'_>) -> String {
 pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.ulp_message.as_ref()
+}
+
+/// Formats the private data of a start-up frame, if it belongs to a protocol that weft knows.
+fn ulp_private_data(unit: &Unit<'_>, kind: StartupKind, part: Part<'_>) -> String {
+    let ulp = unit.context.and_then(|context| context.ulp_startup);
+    let private = match ulp {
+        Some(Ulp::Nvme) => Startup::read(kind, unit.direction.into(), part).and_then(|it| PrivateData::of(&it)),
+        _ => None,
+    };
+    ulp.zip(private).map_or_else(String::new, |(ulp, private)| format!("  {ulp} {private}"))
 }
 
 /// Formats the two words that RFC 6581 adds to a start-up frame. The first word has IRD and the

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use super::startup::{Startup, StartupJudgement};
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 
 /// A protocol above RDMAP. The type has the state that is needed to recognise the protocol on one
-/// connection.
+/// connection, and to explain its messages.
 ///
-/// The state stores only the parsed start of a message, and allocates no memory.
+/// The state stores no payload. If it allocates memory, the memory has a limit, and
+/// [`Protocol::memory`] counts it.
 pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// The name in JSON and in filters.
     const NAME: &'static str;
@@ -21,17 +24,60 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// `bytes` are the complete Send.
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Self::Message>;
 
-    /// Records a complete message that passed the test of [`Protocol::read`]. This method is called
-    /// as long as no protocol is recognised.
-    fn message(&mut self, _direction: Direction, _message: &Self::Message) {}
+    /// Records the private data of a start-up frame.
+    fn startup(&mut self, _startup: &Startup<'_>) -> StartupJudgement {
+        StartupJudgement::Other
+    }
 
-    /// Records a Read Request. This method is called as long as no protocol is recognised.
+    /// Records a complete message that passed the test of [`Protocol::read`]. Adds what earlier
+    /// messages show about it. This method is called as long as no protocol is recognised, and for
+    /// each message of the recognised protocol.
+    fn message(&mut self, _send: &SendInfo, _message: &mut Self::Message) -> Judgement {
+        Judgement::Open
+    }
+
+    /// Records a Read Request. This method is called as long as no protocol is recognised, and on
+    /// connections with the recognised protocol.
     fn read_request(&mut self, _direction: Direction, _view: &SegmentView<'_>) {}
 
     /// Returns whether this segment of a Read Response proves the protocol.
     fn is_proved_by_response(&self, _direction: Direction, _view: &SegmentView<'_>) -> bool {
         false
     }
+
+    /// Records a segment of a Read Response on a connection with the recognised protocol. Returns
+    /// the message that the segment contains.
+    fn read_response(&mut self, _direction: Direction, _view: &SegmentView<'_>) -> Option<Self::Message> {
+        None
+    }
+
+    /// Allocated memory in bytes.
+    fn memory(&self) -> usize {
+        0
+    }
+}
+
+/// A complete Send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SendInfo {
+    pub(super) direction: Direction,
+    /// Number of the frame that completed the Send.
+    pub(super) frame: FrameNumber,
+    /// Length in bytes.
+    pub(super) len: u64,
+    /// Whether the connection already has the protocol of the message.
+    pub(super) is_recognised: bool,
+}
+
+/// What a message shows together with earlier messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// The message neither proves nor disproves the protocol.
+    Open,
+    /// The message proves the protocol.
+    Proves,
+    /// The message cannot belong to the protocol.
+    Disproves,
 }
 
 /// A parsed message of a protocol.

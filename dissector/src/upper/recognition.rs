@@ -1,21 +1,26 @@
 //! Recognises the protocol above RDMAP on a connection.
 //!
 //! The folder of each protocol has a test for messages. When a message proves a protocol, the
-//! connection gets this protocol. If a later message fails the test of this protocol, it is
-//! possible that the proof was an accident. From then on, the protocol of the connection is
-//! unknown. A message whose first bytes were not captured neither proves nor disproves a protocol.
-//! If the first `MAX_TESTED_SENDS` + 1 messages prove no protocol, later messages are not tested.
+//! connection gets this protocol. The private data of the start-up frames can prove a protocol,
+//! too. If a later message fails the test of this protocol, it is possible that the proof was an
+//! accident. From then on, the protocol of the connection is unknown. A message whose first bytes
+//! were not captured neither proves nor disproves a protocol. If the first `MAX_TESTED_SENDS` + 1
+//! messages prove no protocol, later messages are not tested.
 //!
 //! If a Send has several segments, the test uses the bytes of the first segment, and the total
 //! length, which the last segment shows.
 
 use weft_core::wire::ddp::{Msn, Segment};
+use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::rdmap::Opcode;
 
-use super::protocol::Verdict;
+use super::protocol::{Judgement, SendInfo, Verdict};
+use super::startup::Startup;
 use super::table::{Connections, Ulp, UlpMessage};
 use crate::direction::Direction;
+use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
+use crate::part::Part;
 
 /// Maximum number of tested Sends before the Send that proves a protocol.
 pub(super) const MAX_TESTED_SENDS: u8 = 32;
@@ -59,65 +64,105 @@ impl Recognition {
         }
     }
 
-    /// Processes a segment. Returns the parsed message that the segment completes.
-    pub(crate) fn segment(&mut self, direction: Direction, view: &SegmentView<'_>) -> Option<UlpMessage> {
+    /// Processes a start-up frame. Returns the protocol to which its private data belongs.
+    pub(crate) fn startup(&mut self, kind: StartupKind, direction: Direction, part: Part<'_>) -> Option<Ulp> {
+        let startup = Startup::read(kind, direction, part)?;
+        let (ulp, proves) = self.protocols.startup(&startup)?;
+        if proves && matches!(self.state, State::Looking(_)) {
+            self.state = State::Named(ulp);
+        }
+        Some(ulp)
+    }
+
+    /// Processes a segment. `frame` is the number of the frame that completed the segment. Returns
+    /// the parsed message that the segment completes.
+    pub(crate) fn segment(
+        &mut self,
+        direction: Direction,
+        view: &SegmentView<'_>,
+        frame: FrameNumber,
+    ) -> Option<UlpMessage> {
         if self.state == State::GivenUp {
             return None;
         }
         let Segment::Untagged(header, _) = view.segment else {
-            self.tagged(direction, view);
-            return None;
+            return self.tagged(direction, view);
         };
         if !view.opcode().is_send() {
-            if view.opcode() == Opcode::READ_REQUEST && self.name().is_none() {
-                self.protocols.read_request(direction, view);
+            if view.opcode() == Opcode::READ_REQUEST {
+                self.protocols.read_request(direction, view, self.name());
             }
             return None;
         }
         let (msn, mo) = (header.msn(), header.mo.get());
         if mo == 0 {
-            let verdicts = Connections::read(view.payload.beginning(), view.last(), self.name());
+            let bytes = view.payload.beginning();
+            let is_complete = view.last() && bytes.len() == view.payload_len as usize;
+            let verdicts = Connections::read(bytes, is_complete, self.name());
             self.partial[direction] = Some(PartialSend { msn, verdicts });
         }
         if !view.last() {
             return None;
         }
         let partial = self.partial[direction].take().filter(|partial| partial.msn == msn)?;
-        self.complete_send(direction, partial, u64::from(mo) + u64::from(view.payload_len))
+        let len = u64::from(mo) + u64::from(view.payload_len);
+        let is_recognised = self.name().is_some();
+        self.complete_send(partial, &SendInfo { direction, frame, len, is_recognised })
     }
 
-    /// Processes a tagged segment. A segment of a Read Response can prove a protocol.
-    fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
-        if !matches!(self.state, State::Looking(_)) || view.opcode() != Opcode::READ_RESPONSE {
-            return;
+    /// Allocated memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.protocols.memory()
+    }
+
+    /// Processes a tagged segment. A segment of a Read Response can prove a protocol, or can
+    /// contain a message of the recognised protocol.
+    fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) -> Option<UlpMessage> {
+        if view.opcode() != Opcode::READ_RESPONSE {
+            return None;
         }
-        if let Some(ulp) = self.protocols.proved_by_response(direction, view) {
-            self.state = State::Named(ulp);
+        match self.state {
+            State::Looking(_) => {
+                if let Some(ulp) = self.protocols.proved_by_response(direction, view) {
+                    self.state = State::Named(ulp);
+                }
+                None
+            }
+            State::Named(ulp) => self.protocols.read_response(ulp, direction, view),
+            State::GivenUp => None,
         }
     }
 
-    fn complete_send(&mut self, direction: Direction, partial: PartialSend, len: u64) -> Option<UlpMessage> {
+    fn complete_send(&mut self, partial: PartialSend, send: &SendInfo) -> Option<UlpMessage> {
         let fits = |verdict: Verdict<UlpMessage>| match verdict {
-            Verdict::Is { len: due, .. } if !due.fits(len) => Verdict::Not,
+            Verdict::Is { len: due, .. } if !due.fits(send.len) => Verdict::Not,
             other => other,
         };
-        let verdicts = partial.verdicts.map(fits);
+        let mut verdicts = partial.verdicts.map(fits);
         if let State::Named(ulp) = self.state {
-            return match verdicts[ulp as usize] {
-                Verdict::Is { parsed, .. } => Some(parsed),
-                Verdict::Open => None,
-                Verdict::Not => {
-                    self.state = State::GivenUp;
-                    None
-                }
+            let is_disproved = match &mut verdicts[ulp as usize] {
+                Verdict::Is { parsed, .. } => match self.protocols.message(send, parsed) {
+                    Judgement::Open | Judgement::Proves => return Some(*parsed),
+                    Judgement::Disproves => true,
+                },
+                Verdict::Open => false,
+                Verdict::Not => true,
             };
+            if is_disproved {
+                self.state = State::GivenUp;
+            }
+            return None;
         }
-        for verdict in verdicts {
+        for verdict in &mut verdicts {
             let Verdict::Is { parsed, proves, .. } = verdict else { continue };
-            self.protocols.message(direction, &parsed);
-            if proves {
+            let is_proved = match self.protocols.message(send, parsed) {
+                Judgement::Open => *proves,
+                Judgement::Proves => true,
+                Judgement::Disproves => false,
+            };
+            if is_proved {
                 self.state = State::Named(parsed.ulp());
-                return Some(parsed);
+                return Some(*parsed);
             }
         }
         if let State::Looking(left) = self.state {

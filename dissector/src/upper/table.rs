@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use super::protocol::{Message, Protocol, Verdict};
-use super::{rpcrdma, rping, smb_direct};
+use super::protocol::{Judgement, Message, Protocol, SendInfo, Verdict};
+use super::startup::{Startup, StartupJudgement};
+use super::{nvme, rpcrdma, rping, smb_direct};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -95,16 +96,47 @@ macro_rules! protocols {
                 },)*]
             }
 
+            /// The protocol to which the private data of a start-up frame belongs. The second value
+            /// is set if the private data proves the protocol.
+            pub(super) fn startup(&mut self, startup: &Startup<'_>) -> Option<(Ulp, bool)> {
+                $(match self.$module.startup(startup) {
+                    StartupJudgement::Other => {}
+                    StartupJudgement::Belongs => return Some((Ulp::$name, false)),
+                    StartupJudgement::Proves => return Some((Ulp::$name, true)),
+                })*
+                None
+            }
+
             /// See [`Protocol::message`].
-            pub(super) fn message(&mut self, direction: Direction, message: &UlpMessage) {
+            pub(super) fn message(&mut self, send: &SendInfo, message: &mut UlpMessage) -> Judgement {
                 match message {
-                    $(UlpMessage::$name(parsed) => self.$module.message(direction, parsed),)*
+                    $(UlpMessage::$name(parsed) => self.$module.message(send, parsed),)*
                 }
             }
 
-            /// See [`Protocol::read_request`].
-            pub(super) fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>) {
-                $(self.$module.read_request(direction, view);)*
+            /// Records a Read Request for every protocol, or for one protocol if `only` is set. See
+            /// [`Protocol::read_request`].
+            pub(super) fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>, only: Option<Ulp>) {
+                $(if only.is_none_or(|only| only == Ulp::$name) {
+                    self.$module.read_request(direction, view);
+                })*
+            }
+
+            /// See [`Protocol::read_response`]. `ulp` is the recognised protocol.
+            pub(super) fn read_response(
+                &mut self,
+                ulp: Ulp,
+                direction: Direction,
+                view: &SegmentView<'_>,
+            ) -> Option<UlpMessage> {
+                match ulp {
+                    $(Ulp::$name => self.$module.read_response(direction, view).map(UlpMessage::$name),)*
+                }
+            }
+
+            /// Allocated memory in bytes.
+            pub(super) fn memory(&self) -> usize {
+                [$(self.$module.memory()),*].iter().sum()
             }
 
             /// The protocol that this segment of a Read Response proves.
@@ -122,4 +154,5 @@ protocols! {
     Rping => rping,
     RpcRdma => rpcrdma,
     SmbDirect => smb_direct,
+    Nvme => nvme,
 }

@@ -18,15 +18,20 @@ use crate::testing::{Wire, fpdu, hex};
 use crate::unit::Unit;
 
 /// A connection of MPA revision 1, and the last MSN on queue 0 of each direction.
-struct TestConnection(Wire, [u32; 2]);
+pub(super) struct TestConnection(pub(super) Wire, pub(super) [u32; 2]);
 
 impl TestConnection {
-    fn new() -> Self {
-        TestConnection(Wire::started(), [0; 2])
+    pub(super) fn new() -> Self {
+        Self::over(Wire::started())
+    }
+
+    /// The connection of `wire`. No Send was sent so far.
+    pub(super) fn over(wire: Wire) -> Self {
+        TestConnection(wire, [0; 2])
     }
 
     /// Sends a message in segments with `each` octets of payload.
-    fn send(&mut self, direction: usize, octets: &[u8], each: usize) {
+    pub(super) fn send(&mut self, direction: usize, octets: &[u8], each: usize) {
         self.1[direction] += 1;
         let count = octets.chunks(each).count();
         for (index, part) in octets.chunks(each).enumerate() {
@@ -36,19 +41,21 @@ impl TestConnection {
         }
     }
 
-    fn send_one(&mut self, direction: usize, octets: &str) {
+    pub(super) fn send_one(&mut self, direction: usize, octets: &str) {
         self.send(direction, &hex(octets), 1 << 14);
     }
 
     /// Returns the values of the field `weft.ulp.message` of all FPDUs, and the protocol at the end
     /// of the capture.
-    fn read(&self) -> (Vec<String>, Option<Ulp>) {
+    pub(super) fn read(&self) -> (Vec<String>, Option<Ulp>) {
         let (units, _, name) = self.units();
         let message = |unit: &Value| unit["weft.ulp.message"].as_str().map(str::to_owned);
         (units.iter().filter_map(message).collect(), name)
     }
 
-    fn units(&self) -> (Vec<Value>, Vec<String>, Option<Ulp>) {
+    /// Returns the JSON object and the summary of each unit, and the protocol at the end of the
+    /// capture.
+    pub(super) fn units(&self) -> (Vec<Value>, Vec<String>, Option<Ulp>) {
         #[derive(Default)]
         struct Collect(JsonWriter, Vec<Value>, Vec<String>, Option<Ulp>);
         impl Sink for Collect {
@@ -262,6 +269,33 @@ fn a_message_whose_beginning_is_missing_is_not_judged() {
     talk.1[0] = 2;
     talk.send_one(0, DATA);
     assert_eq!(talk.read().1, Some(Ulp::SmbDirect));
+}
+
+/// The second capture has only 24 bytes of the Negotiate Response.
+#[test]
+fn a_message_that_the_snap_length_cuts_is_not_judged() {
+    let mut talk = TestConnection::new();
+    talk.send_one(0, REQUEST);
+    talk.send_one(1, RESPONSE);
+    talk.send_one(0, DATA);
+    // 54 bytes of Ethernet, IPv4 and TCP headers, 2 bytes of ULPDU_Length, and an untagged header.
+    // The Negotiate Response has 32 bytes.
+    let cut = TestConnection(talk.0.cut_to(54 + 2 + 18 + 32), talk.1);
+    assert_eq!(cut.read(), talk.read());
+    let cut = TestConnection(talk.0.cut_to(54 + 2 + 18 + 24), talk.1);
+    assert_eq!(cut.read(), (vec!["Negotiate Request".to_owned(), "Data Transfer".to_owned()], Some(Ulp::SmbDirect)));
+}
+
+#[test]
+fn a_damaged_fpdu_does_not_repeat_the_message_before_it() {
+    let mut talk = TestConnection::new();
+    talk.send_one(0, REQUEST);
+    let mut damaged = fpdu(&hex(&format!("4143 00000000 00000000 00000002 00000000 {DATA}")));
+    *damaged.last_mut().unwrap() ^= 1;
+    talk.0.send(0, &damaged);
+    let (units, ..) = talk.units();
+    assert_eq!(units.last().unwrap()["crc_status"], "bad");
+    assert_eq!(talk.read(), (vec!["Negotiate Request".to_owned()], Some(Ulp::SmbDirect)));
 }
 
 #[test]

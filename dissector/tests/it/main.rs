@@ -13,6 +13,7 @@ mod layers;
 mod links;
 mod metamorphic;
 mod networks;
+mod nvme;
 mod osc;
 mod portmap;
 mod sdp_port;

@@ -14,7 +14,7 @@ use std::fmt;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::protocol::{self, Len, Protocol, Verdict, word};
+use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict, word};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -79,8 +79,9 @@ impl Protocol for Connection {
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
     }
 
-    fn message(&mut self, direction: Direction, message: &Message) {
-        self.announced[direction] = Some(*message).filter(|buffer| !buffer.is_empty());
+    fn message(&mut self, send: &SendInfo, message: &mut Message) -> Judgement {
+        self.announced[send.direction] = Some(*message).filter(|buffer| !buffer.is_empty());
+        Judgement::Open
     }
 
     /// Records a Read of `direction` for the buffer that the other direction announced.
