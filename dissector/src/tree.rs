@@ -120,6 +120,7 @@ pub fn shown(field: &Field, value: Value<'_>) -> String {
             hex(octets)
         }
         Value::Text(text) | Value::PeerText(text) => text.to_owned(),
+        Value::PeerTexts(texts) => texts.join(", "),
         Value::Address(address) => address.to_string(),
         Value::Pointers(markers) => {
             let shown: Vec<String> = markers

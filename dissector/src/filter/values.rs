@@ -73,7 +73,7 @@ impl Values {
     }
 
     /// Adds a value from the grammar. As in tshark, an empty sequence of octets is not a value.
-    /// Each marker is a separate value.
+    /// Each marker is a separate value, and so is each of several texts.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
@@ -82,6 +82,11 @@ impl Values {
             Value::Octets(octets) => self.add_octets(slot, octets),
             Value::Text(word) => self.add(slot, FieldValue::StaticText(word)),
             Value::PeerText(text) => self.add_octets(slot, text.as_bytes()),
+            Value::PeerTexts(texts) => {
+                for text in texts {
+                    self.add_octets(slot, text.as_bytes());
+                }
+            }
             Value::Address(address) => self.add(slot, FieldValue::Address(address)),
             Value::Pointers(markers) => {
                 for [_, _, high, low] in markers.iter().flatten() {

@@ -47,7 +47,7 @@ pub struct Field {
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
 /// Number of protocols that declare fields.
-const PROTOCOLS: usize = 11;
+const PROTOCOLS: usize = 15;
 
 impl FieldSet {
     /// Adds a field.
@@ -94,6 +94,8 @@ pub enum Value<'a> {
     Text(&'static str),
     /// Text from a peer. It has no control characters.
     PeerText(&'a str),
+    /// Several texts from a peer. They have no control characters.
+    PeerTexts(&'a [String]),
     /// An address.
     Address(IpAddr),
     /// The four octets of each marker; `None` for a marker that was not captured.

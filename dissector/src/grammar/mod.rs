@@ -17,6 +17,7 @@
 
 pub mod ddp;
 pub mod field;
+pub mod iser;
 pub mod mpa;
 pub mod nvme;
 pub mod portmap;
@@ -45,13 +46,20 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .flatten()
         .copied()
         .chain(nvme::fields())
+        .chain(iser::fields())
 }
 
 /// All fields whose values come from the state of the monitor. The list also contains those fields
 /// of the port mapper whose values come from octets, because [`portmap::FIELDS`] contains both
-/// kinds of fields. It contains all fields of NVMe, because only the monitor recognises NVMe.
+/// kinds of fields. It contains all fields of NVMe and of iSER, because only the monitor recognises
+/// these protocols.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
-    [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied().chain(nvme::fields())
+    [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS]
+        .into_iter()
+        .flatten()
+        .copied()
+        .chain(nvme::fields())
+        .chain(iser::fields())
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
@@ -104,8 +112,12 @@ fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, payload: Option
     match (&unit.kind, context) {
         (Kind::Fpdu(_), context) => {
             ulp::visit(context, unit.octets_len(), visitor);
-            if let Some(UlpMessage::Nvme(message)) = &context.ulp_message {
-                nvme::visit_message(message, payload, unit.octets_len(), visitor);
+            match &context.ulp_message {
+                Some(UlpMessage::Nvme(message)) => {
+                    nvme::visit_message(message, payload, unit.octets_len(), visitor);
+                }
+                Some(UlpMessage::Iser(message)) => iser::visit(message, payload, unit.octets_len(), visitor),
+                _ => {}
             }
         }
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {

@@ -18,6 +18,7 @@ impl Visitor for ReportedFields {
             Value::Uint(value) => format!("{value:#x}"),
             Value::Octets(octets) => octets.iter().map(|octet| format!("{octet:02x}")).collect(),
             Value::Text(text) | Value::PeerText(text) => text.to_owned(),
+            Value::PeerTexts(texts) => texts.join(", "),
             Value::Address(address) => address.to_string(),
             Value::Pointers(pointers) => format!("{pointers:?}"),
         };

@@ -154,6 +154,9 @@ impl Visitor for JsonWriter {
                 // Writing to memory cannot fail.
                 let _ = serde_json::to_writer(&mut self.line, text);
             }
+            Value::PeerTexts(texts) => {
+                let _ = serde_json::to_writer(&mut self.line, texts);
+            }
             Value::Address(address) => self.quoted(&address.to_string()),
             Value::Pointers(markers) => {
                 self.line.push(b'[');

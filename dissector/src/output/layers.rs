@@ -27,8 +27,8 @@ pub struct Layer {
     pub fields: Vec<LayerField>,
 }
 
-/// A field and its values. A field of markers can have several values. All other fields have at
-/// most one value.
+/// A field and its values. A field of markers can have several values, and so can a field of texts
+/// from a peer. All other fields have at most one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerField {
     /// Name in display filters.
@@ -121,6 +121,7 @@ impl Visitor for Builder<'_, '_> {
                 octets = text(|out| hex_octets(value.as_bytes(), out));
                 vec![value.to_owned()]
             }
+            Value::PeerTexts(texts) => texts.to_vec(),
             Value::Address(address) => vec![address.to_string()],
             Value::Pointers(markers) => markers
                 .iter()

@@ -5,6 +5,7 @@
 //! this table: the recognition, the fields `weft.ulp` and `weft.ulp.message`, the text output and
 //! the statistics. If the messages have fields of their own, `grammar` defines these fields.
 
+pub mod iser;
 pub mod nvme;
 mod protocol;
 mod recognition;

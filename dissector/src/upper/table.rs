@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::protocol::{Judgement, Message, Protocol, SendInfo, Verdict};
 use super::startup::{Startup, StartupJudgement};
-use super::{nvme, rpcrdma, rping, smb_direct};
+use super::{iser, nvme, rpcrdma, rping, smb_direct};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -155,4 +155,5 @@ protocols! {
     RpcRdma => rpcrdma,
     SmbDirect => smb_direct,
     Nvme => nvme,
+    Iser => iser,
 }

@@ -9,6 +9,7 @@ mod files;
 mod filters_doc;
 mod framing;
 mod habits;
+mod iser;
 mod layers;
 mod links;
 mod metamorphic;
