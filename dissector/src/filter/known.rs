@@ -11,7 +11,7 @@ pub use super::field_type::{Kind, Show};
 use super::header_field::{HEADER_FIELDS, HeaderField};
 use super::send_field::{SEND_FIELDS, SendField};
 use crate::grammar::field::nth_name;
-use crate::grammar::{self, Base, Field, ddp, rdmap};
+use crate::grammar::{self, Base, Field, ddp, rdmap, smb};
 
 /// A field or protocol.
 #[derive(Debug)]
@@ -245,11 +245,15 @@ static CONDITIONAL_FIELDS: &[(&str, &str, Condition)] = &[
 
 /// Parts of headers in Wireshark that have no value of their own. Each part is present if this
 /// field of weft is present.
-static PARTS: [(&str, &str, &Field); 4] = [
+static PARTS: [(&str, &str, &Field); 8] = [
     ("iwarp_ddp.control_field", "DDP control octet", &ddp::TAGGED_FLAG),
     ("iwarp_rdma.control_field", "RDMAP control octet", &rdmap::OPCODE),
     ("iwarp_rdma.term_ctrl", "Terminate Control Field", &rdmap::TERM_LAYER),
     ("iwarp_rdma.term_hdrct", "HdrCt", &rdmap::TERM_HDRCT_M),
+    ("smb_direct", "Message of SMB Direct", &smb::direct::CREDITS_REQUESTED),
+    ("smb_direct.negotiate_response", "Negotiate Response", &smb::direct::VERSION_NEGOTIATED),
+    ("smb_direct.data_message", "Data Transfer", &smb::direct::DATA_LENGTH),
+    ("smb2", "Message of SMB 2 or 3", &smb::smb2::KIND),
 ];
 
 /// Fields whose format in Wireshark differs from the display format in weft.
@@ -339,6 +343,7 @@ fn words(field: &str) -> &'static [&'static str] {
         "crc_status" => &["good", "bad", "unchecked", "truncated", "absent"],
         "marker_status" => &["none", "good", "bad_value", "misplaced"],
         "iwarp_sdp.carrier" => &["streaming", "private_data", "send"],
+        "weft.smb2.kind" => &["request", "response", "encrypted", "compressed"],
         _ => &[],
     }
 }

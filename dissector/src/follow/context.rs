@@ -3,6 +3,7 @@
 
 use super::exchange::Exchange;
 use super::sdp;
+use crate::upper::smb_direct::SmbState;
 use crate::upper::{Ulp, UlpMessage};
 
 /// The state of a connection after the current unit.
@@ -21,11 +22,13 @@ pub struct Context {
     pub ulp_startup: Option<Ulp>,
     /// The ULP message that ends with the current FPDU, if it could be parsed.
     pub ulp_message: Option<UlpMessage>,
+    /// The state of SMB Direct and SMB; `None` if the connection does not carry SMB Direct.
+    pub smb: Option<Box<SmbState>>,
 }
 
 impl Context {
     /// Memory in use, in octets.
     pub(crate) fn memory(&self) -> usize {
-        self.sdp.as_ref().map_or(0, |sdp| sdp.memory())
+        self.sdp.as_ref().map_or(0, |sdp| sdp.memory()) + self.smb.as_ref().map_or(0, |smb| smb.memory())
     }
 }

@@ -50,7 +50,7 @@ use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::parse::SegmentView;
 use crate::parse::{Carrier, Kind, Unit};
-use crate::upper::Recognition;
+use crate::upper::{Recognition, Ulp, UlpMessage};
 use context::Context;
 
 /// The complete state of one connection.
@@ -116,6 +116,7 @@ impl ConnectionState {
         if self.context.sdp.is_none() {
             self.record_ulp(unit, view);
         }
+        self.record_smb(unit, view);
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
             // There are two cases in which a unit can be delivered late. First, octets of its
@@ -148,6 +149,28 @@ impl ConnectionState {
         }
         self.context.ulp_message = view.and_then(|view| self.protocol.segment(direction, view, unit.frame));
         self.context.ulp = self.protocol.name();
+    }
+
+    /// Passes a unit to the state of SMB Direct, if the connection carries this protocol.
+    fn record_smb(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+        if self.context.ulp != Some(Ulp::SmbDirect) {
+            self.context.smb = None;
+            return;
+        }
+        let smb = self.context.smb.get_or_insert_with(Box::default);
+        smb.start_unit();
+        let direction = unit.direction();
+        match (&unit.kind, view) {
+            (Kind::Fpdu(_), Some(view)) => {
+                let message = match &self.context.ulp_message {
+                    Some(UlpMessage::SmbDirect(message)) => Some(message),
+                    _ => None,
+                };
+                smb.segment(direction, view, message, (unit.frame, unit.time));
+            }
+            (Kind::Fpdu(_) | Kind::Gap { .. } | Kind::Unparsed { .. }, _) => smb.record_missing(direction),
+            _ => {}
+        }
     }
 
     /// Returns whether the marker positions of `direction` are certain. If a start-up frame is

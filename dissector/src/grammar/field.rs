@@ -47,7 +47,7 @@ pub struct Field {
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
 /// Number of protocols that declare fields.
-const PROTOCOLS: usize = 15;
+const PROTOCOLS: usize = 17;
 
 impl FieldSet {
     /// Adds a field.
@@ -111,6 +111,14 @@ pub trait Visitor {
 
     /// The innermost open header ends.
     fn leave(&mut self) {}
+
+    /// A list starts. It has any number of headers of the group `group`.
+    fn begin_list(&mut self, group: &'static Group) {
+        let _ = group;
+    }
+
+    /// The innermost open list ends.
+    fn end_list(&mut self) {}
 
     /// Returns whether the visitor needs no further fields of this unit. If so, the grammar can
     /// skip the rest of the unit.

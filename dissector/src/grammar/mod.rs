@@ -27,12 +27,15 @@ pub mod sdp;
 pub mod sdp_state;
 #[cfg(test)]
 mod sections;
+pub mod smb;
 #[cfg(test)]
 mod tests;
 pub mod ulp;
 
 pub use field::{Base, Field, Group, Value, Visitor};
 pub use reader::Reader;
+
+use weft_core::wire::mpa::StartupKind;
 
 use crate::context::Context;
 use crate::part::Part;
@@ -47,12 +50,13 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
         .chain(nvme::fields())
         .chain(iser::fields())
+        .chain(smb::fields())
 }
 
 /// All fields whose values come from the state of the monitor. The list also contains those fields
 /// of the port mapper whose values come from octets, because [`portmap::FIELDS`] contains both
-/// kinds of fields. It contains all fields of NVMe and of iSER, because only the monitor recognises
-/// these protocols.
+/// kinds of fields. It contains all fields of NVMe, iSER and SMB, because only the monitor
+/// recognises these protocols.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS]
         .into_iter()
@@ -60,6 +64,7 @@ pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
         .copied()
         .chain(nvme::fields())
         .chain(iser::fields())
+        .chain(smb::fields())
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
@@ -91,6 +96,8 @@ fn visit_octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part
     match &unit.kind {
         Kind::Startup(kind, part) => {
             mpa::startup(*kind, &mut Reader::new(*part, 0, visitor));
+            let responder = if *kind == StartupKind::Request { unit.ends.dst } else { unit.ends.src };
+            smb::visit_startup(*part, responder.port(), visitor);
             None
         }
         Kind::Fpdu(fpdu) => mpa::fpdu(fpdu, visitor),
@@ -118,6 +125,9 @@ fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, payload: Option
                 }
                 Some(UlpMessage::Iser(message)) => iser::visit(message, payload, unit.octets_len(), visitor),
                 _ => {}
+            }
+            if let Some(smb) = &context.smb {
+                smb::visit(smb, unit.octets_len(), visitor);
             }
         }
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {

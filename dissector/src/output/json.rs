@@ -19,8 +19,9 @@
 //! the exchange, or at the end of the capture.
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
-//! strings. If Wireshark has the same field, weft uses Wireshark's name for it. Later versions may
-//! add keys, but the meaning of a key never changes.
+//! strings. A list of headers, such as the requests in a message of SMB, is an array of objects. If
+//! Wireshark has the same field, weft uses Wireshark's name for it. Later versions may add keys,
+//! but the meaning of a key never changes.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -29,7 +30,7 @@ use crate::exchange::Exchange;
 use crate::finding::Finding;
 use crate::format;
 use crate::frame_number::FrameNumber;
-use crate::grammar::{self, Field, Value, Visitor};
+use crate::grammar::{self, Field, Group, Value, Visitor};
 use crate::packet::Packet;
 use crate::unit::{Kind, Unit};
 
@@ -46,6 +47,19 @@ pub struct JsonWriter {
     /// modulo [`MAX_FRAME_TIMES`].
     times: Vec<(FrameNumber, u64)>,
     senders: Senders,
+    /// The open headers and lists of the unit, the innermost last.
+    open: Vec<Level>,
+}
+
+/// A level of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// A header whose fields are keys of the object around it.
+    Header,
+    /// A list. It is an array of objects.
+    List,
+    /// A header in a list. It is an object.
+    Item,
 }
 
 impl JsonWriter {
@@ -80,6 +94,7 @@ impl JsonWriter {
     }
 
     fn unit(&mut self, unit: &Unit<'_>) {
+        self.open.clear();
         self.line.extend_from_slice(b"{\"stream\":");
         match unit.stream {
             Some(stream) => self.uint(u64::from(stream)),
@@ -118,7 +133,11 @@ impl JsonWriter {
     }
 
     fn key(&mut self, name: &str) {
-        self.line.extend_from_slice(b",\"");
+        // The first key of an object has no comma before it.
+        if self.line.last() != Some(&b'{') {
+            self.line.push(b',');
+        }
+        self.line.push(b'"');
         self.line.extend_from_slice(name.as_bytes());
         self.line.extend_from_slice(b"\":");
     }
@@ -140,6 +159,35 @@ impl JsonWriter {
 }
 
 impl Visitor for JsonWriter {
+    fn enter(&mut self, _: &'static Group, _: Range<usize>) {
+        if self.open.last() != Some(&Level::List) {
+            self.open.push(Level::Header);
+            return;
+        }
+        if self.line.last() != Some(&b'[') {
+            self.line.push(b',');
+        }
+        self.line.push(b'{');
+        self.open.push(Level::Item);
+    }
+
+    fn leave(&mut self) {
+        if self.open.pop() == Some(Level::Item) {
+            self.line.push(b'}');
+        }
+    }
+
+    fn begin_list(&mut self, group: &'static Group) {
+        self.key(group.name);
+        self.line.push(b'[');
+        self.open.push(Level::List);
+    }
+
+    fn end_list(&mut self) {
+        self.open.pop();
+        self.line.push(b']');
+    }
+
     fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
         self.key(field.name);
         match value {

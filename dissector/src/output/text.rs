@@ -28,7 +28,7 @@ use crate::stream_id::StreamId;
 use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::upper::nvme::PrivateData;
-use crate::upper::{Startup, Ulp, UlpMessage};
+use crate::upper::{Startup, Ulp, UlpMessage, smb2};
 
 /// Number of the queue for Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
@@ -56,6 +56,9 @@ pub fn summary(unit: &Unit<'_>) -> String {
         Kind::Fpdu(fpdu) => {
             let mut line = fpdu_summary(fpdu);
             if let Some(message) = ulp_message(unit) {
+                let _ = write!(line, "  {message}");
+            }
+            if let Some(message) = smb_message(unit) {
                 let _ = write!(line, "  {message}");
             }
             line
@@ -96,6 +99,12 @@ fn ulp_private_data(unit: &Unit<'_>, kind: StartupKind, part: Part<'_>) -> Strin
         _ => None,
     };
     ulp.zip(private).map_or_else(String::new, |(ulp, private)| format!("  {ulp} {private}"))
+}
+
+/// Returns the message of SMB 2 or 3 that `unit` completes.
+fn smb_message<'a>(unit: &Unit<'a>) -> Option<&'a smb2::Message> {
+    let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
+    context.smb.as_ref()?.latest()?.message.as_ref()
 }
 
 /// Formats the two words that RFC 6581 adds to a start-up frame. The first word has IRD and the

@@ -4,6 +4,8 @@
 //! a line in `table.rs`. No other change is needed, because all code that needs the protocols uses
 //! this table: the recognition, the fields `weft.ulp` and `weft.ulp.message`, the text output and
 //! the statistics. If the messages have fields of their own, `grammar` defines these fields.
+//!
+//! `smb2` is not in the table: it reads the messages that `smb_direct` reassembles.
 
 pub mod iser;
 pub mod nvme;
@@ -11,6 +13,7 @@ mod protocol;
 mod recognition;
 pub mod rpcrdma;
 pub mod rping;
+pub mod smb2;
 pub mod smb_direct;
 mod startup;
 mod table;

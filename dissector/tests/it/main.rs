@@ -18,6 +18,7 @@ mod nvme;
 mod osc;
 mod portmap;
 mod sdp_port;
+mod smb;
 mod sources;
 mod streams;
 mod tunnels;
