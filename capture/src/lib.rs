@@ -1,8 +1,8 @@
 //! Captures frames from a network interface with libpcap, and sends frames.
 //!
 //! [`Live`] captures frames on an interface, and can also send frames on this interface.
-//! [`interfaces`] lists the interfaces of this machine. [`privilege::drop_all`] drops the
-//! privileges that opening an interface needs. This crate does not parse frames, does not write
+//! [`interfaces`] lists the interfaces of this machine, and [`check_filter`] checks a capture
+//! filter. [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate does not parse frames, does not write
 //! files, and does not decide when to stop.
 //!
 //! libpcap is the only system library that weft uses, and it is optional. If a build does not find
@@ -18,7 +18,7 @@ mod live;
 mod live;
 pub mod privilege;
 
-pub use live::{Live, interfaces};
+pub use live::{Live, check_filter, interfaces};
 
 use std::net::IpAddr;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use pcap::{Active, Capture, Device, Direction, Error, Precision};
+use pcap::{Active, Capture, Device, Direction, Error, Linktype, Precision};
 
 use crate::{Drops, Interface, Next, OpenError, Packet, Settings};
 
@@ -173,6 +173,17 @@ pub fn interfaces() -> Result<Vec<Interface>, OpenError> {
     Ok(Device::list().map_err(failed)?.into_iter().map(interface).collect())
 }
 
+/// Checks a capture filter for Ethernet, without an interface and without privileges.
+///
+/// # Errors
+/// Returns [`OpenError::Filter`] if the filter is not valid.
+pub fn check_filter(filter: &str) -> Result<(), OpenError> {
+    let failed = |error: &Error| OpenError::Filter { filter: filter.to_owned(), why: words(error) };
+    let capture = Capture::dead(Linktype::ETHERNET).map_err(|error| failed(&error))?;
+    capture.compile(filter, true).map_err(|error| failed(&error))?;
+    Ok(())
+}
+
 fn interface(device: Device) -> Interface {
     Interface {
         up: device.flags.is_up(),
@@ -221,6 +232,13 @@ mod tests {
     fn loopback_is_listed() {
         let found = interfaces().unwrap();
         assert!(found.iter().any(|interface| interface.name == "lo"), "{found:?}");
+    }
+
+    #[test]
+    fn filters_are_checked_without_an_interface() {
+        assert_eq!(check_filter("tcp port 7174"), Ok(()));
+        let error = check_filter("tcp and (").unwrap_err();
+        assert!(matches!(&error, OpenError::Filter { filter, .. } if filter == "tcp and ("), "{error}");
     }
 
     #[test]

@@ -69,6 +69,14 @@ pub fn interfaces() -> Result<Vec<Interface>, OpenError> {
     Err(OpenError::NotBuilt)
 }
 
+/// Always fails.
+///
+/// # Errors
+/// Always returns [`OpenError::NotBuilt`].
+pub fn check_filter(_: &str) -> Result<(), OpenError> {
+    Err(OpenError::NotBuilt)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +86,6 @@ mod tests {
         let error = Live::open(&Settings::new("lo")).unwrap_err();
         assert!(error.to_string().contains("apt-get install libpcap-dev"), "{error}");
         assert_eq!(interfaces(), Err(OpenError::NotBuilt));
+        assert_eq!(check_filter("tcp"), Err(OpenError::NotBuilt));
     }
 }

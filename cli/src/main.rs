@@ -49,7 +49,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let line = cmd::extcap::with_command(std::env::args_os().collect());
+    let arguments = match Arguments::try_parse_from(line) {
         Ok(arguments) => arguments,
         Err(error) => return hints::report(&error),
     };

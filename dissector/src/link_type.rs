@@ -43,6 +43,8 @@ pub const NFLOG: u16 = 239;
 pub const IPOIB: u16 = 242;
 /// InfiniBand. weft does not read it.
 pub const INFINIBAND: u16 = 247;
+/// A PDU of an upper layer after Wireshark's tags. weft writes it, and does not read it.
+pub const WIRESHARK_UPPER_PDU: u16 = 252;
 /// Apple's pktap.
 pub const PKTAP: u16 = 258;
 /// Linux cooked capture, version 2.

@@ -3,6 +3,7 @@
 //! A unit is an MPA start-up frame, an FPDU, an SDP message, a port mapper message, or a part of a
 //! connection that weft cannot decode.
 
+mod annotate;
 mod comments;
 mod count;
 mod events;
@@ -26,6 +27,7 @@ use weft_dissector::Dissector;
 use weft_dissector::filter::{Filter, KnownField, Slot, WantedFields, known};
 use weft_dissector::output::fields::Columns;
 
+pub(super) use annotate::annotate;
 pub(super) use excerpt::write_connections;
 
 use self::frames::Presentation;

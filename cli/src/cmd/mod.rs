@@ -33,6 +33,8 @@ mod deviations;
 mod diff;
 mod dissect;
 mod explain;
+mod export;
+pub(crate) mod extcap;
 mod follow;
 mod ladder;
 mod learn;
@@ -80,12 +82,16 @@ subcommands! {
         Explain = explain,
         /// Print the messages or bytes of one connection of a capture
         Follow = follow,
+        /// Write the messages above RDMAP as packets that Wireshark decodes without iWARP
+        Export = export,
         /// Print statistics about each connection of a capture
         ///
         /// The text output begins with what happened on the connections, as `weft why` explains it.
         Stats = stats,
         /// Draw one connection of a capture as a sequence diagram
         Ladder = ladder,
+        /// Capture for Wireshark, with weft's findings as packet comments (extcap)
+        Extcap = extcap,
         /// Run test suites against an implementation (the target) and judge it
         ///
         /// A suite is a collection of test cases. Each case sends messages to the target, and checks

@@ -55,9 +55,26 @@ pub(crate) struct LiveArguments {
     /// writes. 1 KB has 1000 bytes. `files` limits the number of files that -b starts.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
+    /// Whether to omit the notes about the start and the end of the capture.
+    #[arg(skip)]
+    is_quiet: bool,
 }
 
 impl LiveArguments {
+    /// Makes the options of a capture for another program, which shows each line on standard error
+    /// as an error. `snap_len` is the option `-s`.
+    pub(crate) fn quiet(capture_filter: Option<String>, snap_len: Option<u32>) -> Self {
+        LiveArguments {
+            interface: None,
+            capture_filter,
+            snap_len,
+            not_promiscuous: false,
+            buffer: None,
+            stop: Vec::new(),
+            is_quiet: true,
+        }
+    }
+
     /// The interface of -i.
     pub(crate) fn interface(&self) -> Option<&str> {
         self.interface.as_deref()
@@ -138,8 +155,11 @@ impl LiveArguments {
             Some(octets @ 1..) => format!(", {} of each frame", counted(octets.into(), "byte")),
             _ => String::new(),
         };
-        note(&format!("capturing on {interface}{cut}{}", dropped_text(dropped)));
+        if !self.is_quiet {
+            note(&format!("capturing on {interface}{cut}{}", dropped_text(dropped)));
+        }
         Ok(LiveInput {
+            is_quiet: self.is_quiet,
             link_type: live.link_type(),
             live,
             saver,
@@ -220,6 +240,8 @@ pub(super) struct LiveInput {
     temporary: Option<TempDir>,
     /// Whether the loss of frames was reported.
     warned: bool,
+    /// Whether [`LiveInput::close`] prints nothing.
+    is_quiet: bool,
 }
 
 /// Where to write captured frames.
@@ -334,6 +356,9 @@ impl LiveInput {
 
     /// Closes the written files, and prints the numbers of captured and lost frames.
     pub(super) fn close(mut self, name: &str) -> anyhow::Result<()> {
+        if self.is_quiet {
+            return self.close_quietly(name);
+        }
         let drops = self.live.drops();
         if let Some(why) = &self.over {
             note(&format!("{name}: the capture ended after frame {}: {why}", self.frames));
@@ -355,6 +380,18 @@ impl LiveInput {
         };
         note(&text);
         closed
+    }
+
+    /// Closes the capture without a note. Fails if neither the user nor a limit ended the capture.
+    fn close_quietly(self, name: &str) -> anyhow::Result<()> {
+        match (self.failed, self.over) {
+            (Some(error), _) => Err(error),
+            (None, Some(why)) => {
+                let text = format!("{name}: the capture ended after frame {}: {why}", self.frames);
+                Err(CommandFailure { code: HARNESS, text }.into())
+            }
+            (None, None) => Ok(()),
+        }
     }
 }
 

@@ -12,14 +12,14 @@ use crate::skip::skip;
 
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
-fn weft(arguments: &[&str]) -> (i32, String) {
+pub(crate) fn weft(arguments: &[&str]) -> (i32, String) {
     let Output { status, stdout, stderr } = Command::new(WEFT).args(arguments).stdin(Stdio::null()).output().unwrap();
     (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
 /// Returns whether weft was built with libpcap. If it was not, checks that the commands about
 /// interfaces name the package to install.
-fn built_with_libpcap() -> bool {
+pub(crate) fn built_with_libpcap() -> bool {
     let (code, text) = weft(&["dissect", "-D"]);
     if text.contains("built without libpcap") {
         assert!(code == 4 && text.contains("apt-get install libpcap-dev"), "{text}");
@@ -69,7 +69,7 @@ fn slips_are_reported() {
 }
 
 /// A child process. It is killed if it still runs at the end of the test.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -87,14 +87,14 @@ fn unshare() -> Command {
 }
 
 /// Returns whether this user can create and enter a network namespace.
-fn has_namespaces() -> bool {
+pub(crate) fn has_namespaces() -> bool {
     let succeeds = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
     succeeds(unshare().arg("true")) && succeeds(Command::new("nsenter").arg("--version"))
 }
 
 /// Starts weft in the network namespace of the process `beside`, or in a new one if `beside` is
 /// `None`.
-fn started(beside: Option<u32>, arguments: &[&str]) -> Running {
+pub(crate) fn started(beside: Option<u32>, arguments: &[&str]) -> Running {
     let mut command = match beside {
         None => unshare(),
         Some(pid) => {
@@ -108,7 +108,7 @@ fn started(beside: Option<u32>, arguments: &[&str]) -> Running {
 }
 
 /// Waits for a line with `word`.
-fn wait_for(output: &mut impl BufRead, word: &str) {
+pub(crate) fn wait_for(output: &mut impl BufRead, word: &str) {
     let mut printed = String::new();
     loop {
         let start = printed.len();

@@ -9,6 +9,8 @@ mod comments;
 mod crowd;
 mod dissect;
 mod excerpts;
+mod export;
+mod extcap;
 mod hostile;
 mod incomplete;
 mod live;

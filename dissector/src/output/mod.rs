@@ -13,7 +13,9 @@
 //! | [`connection_ladder`], `ladder_rows` | collect the sequence diagram of a connection |
 //! | [`senders`] | finds the sender and receiver of the traffic in a finding |
 //! | [`pcapng`] | writes captures with comments |
+//! | [`pcap`] | writes captures without comments |
 //! | [`excerpt`] | copies selected packets of a pcapng capture |
+//! | [`upper_pdu`] | exports messages of protocols above RDMAP for Wireshark |
 
 pub mod columns;
 pub mod connection_ladder;
@@ -29,8 +31,10 @@ mod ladder_rows;
 pub mod layers;
 pub mod messages;
 pub mod packets;
+pub mod pcap;
 pub mod pcapng;
 pub mod pdml;
 mod record;
 pub mod senders;
 pub mod text;
+pub mod upper_pdu;

@@ -3,12 +3,15 @@
 //! To add a protocol, create a folder that implements `Protocol`, add its `mod` line below, and add
 //! a line in `table.rs`. No other change is needed, because all code that needs the protocols uses
 //! this table: the recognition, the fields `weft.ulp` and `weft.ulp.message`, the text output and
-//! the statistics. If the messages have fields of their own, `grammar` defines these fields.
+//! the statistics. If the messages have fields of their own, `grammar` defines these fields. If
+//! Wireshark has a dissector for the messages of the protocol, also implement `Protocol::pdu` for
+//! `weft export`.
 //!
 //! `smb2` is not in the table: it reads the messages that `smb_direct` reassembles.
 
 pub mod iser;
 pub mod nvme;
+pub(crate) mod pdu;
 mod protocol;
 mod recognition;
 pub mod rpcrdma;
@@ -20,6 +23,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use pdu::DissectorName;
 pub(crate) use recognition::Recognition;
 pub(crate) use startup::Startup;
 pub use table::{Ulp, UlpMessage};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::pdu::PduPart;
 use super::startup::{Startup, StartupJudgement};
 use crate::direction::Direction;
 use crate::frame_number::FrameNumber;
@@ -39,6 +40,13 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// Records a Read Request. This method is called as long as no protocol is recognised, and on
     /// connections with the recognised protocol.
     fn read_request(&mut self, _direction: Direction, _view: &SegmentView<'_>) {}
+
+    /// Converts a complete Send of the protocol for Wireshark. `octets` has the first octets of the
+    /// Send, up to the first octet that was not captured. `len` is the length of the Send in octets.
+    /// Returns `None` if the Send has no message that Wireshark can decode without iWARP.
+    fn pdu(_octets: &[u8], _len: u64) -> Option<PduPart<'_>> {
+        None
+    }
 
     /// Returns whether this segment of a Read Response proves the protocol.
     fn is_proved_by_response(&self, _direction: Direction, _view: &SegmentView<'_>) -> bool {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::pdu::PduPart;
 use super::protocol::{Judgement, Message, Protocol, SendInfo, Verdict};
 use super::startup::{Startup, StartupJudgement};
 use super::{iser, nvme, rpcrdma, rping, smb_direct};
@@ -28,6 +29,13 @@ macro_rules! protocols {
             pub fn name(self) -> &'static str {
                 match self {
                     $(Ulp::$name => $module::Connection::NAME,)*
+                }
+            }
+
+            /// See [`Protocol::pdu`].
+            pub(crate) fn pdu(self, octets: &[u8], len: u64) -> Option<PduPart<'_>> {
+                match self {
+                    $(Ulp::$name => $module::Connection::pdu(octets, len),)*
                 }
             }
         }

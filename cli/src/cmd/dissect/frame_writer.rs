@@ -41,6 +41,11 @@ impl<W: Write> FrameWriter<W> {
         })
     }
 
+    /// Writes the buffered bytes. More frames can follow.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+
     /// Writes the buffered bytes.
     pub(super) fn finish(self) -> io::Result<()> {
         self.writer.finish().map(drop)

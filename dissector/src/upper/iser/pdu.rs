@@ -135,7 +135,7 @@ impl Pdu {
     }
 
     /// The CDB of a SCSI Command.
-    pub(super) fn cdb(&self) -> Option<Cdb> {
+    pub fn cdb(&self) -> Option<Cdb> {
         (self.opcode() == Opcode::SCSI_COMMAND).then(|| Cdb(self.bytes(32)))
     }
 

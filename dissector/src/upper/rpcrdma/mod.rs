@@ -7,8 +7,11 @@
 //! list must not be empty. If a later Send does not have a header of version 1 with valid lists, it
 //! disproves the protocol.
 
+mod rpc_message;
+
 use std::fmt;
 
+use super::pdu::PduPart;
 use super::protocol::{self, Len, Protocol, Verdict, word};
 
 /// Version in the header (RFC 8166 section 4.1).
@@ -107,6 +110,15 @@ impl Protocol for Connection {
                 if inner == xid && message { is(chunks, Len::AtLeast(end as u64 + 12), true) } else { Verdict::Not }
             }
             _ => short,
+        }
+    }
+
+    fn pdu(octets: &[u8], len: u64) -> Option<PduPart<'_>> {
+        match word(octets, 12)? {
+            RDMA_MSG => rpc_message::read(octets, len, FIXED, true),
+            RDMA_MSGP => rpc_message::read(octets, len, FIXED + 8, true),
+            RDMA_NOMSG => rpc_message::read(octets, len, FIXED, false),
+            _ => None,
         }
     }
 }

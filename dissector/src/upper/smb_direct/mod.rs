@@ -23,10 +23,15 @@ pub use private_data::{ByteOrder, PrivateData};
 pub use sends::MAX_SEND_BYTES;
 pub use state::{SmbState, UpperMessage};
 
+use super::pdu::{DissectorName, PduPart};
 use super::protocol::{Protocol, Verdict};
 
 /// The TCP port of SMB Direct over iWARP (MS-SMBD section 2.1).
 pub const PORT: u16 = 5445;
+
+/// Wireshark has no registered dissector for SMB2, only heuristic dissectors. This one decodes the
+/// messages of SMB Direct.
+const DISSECTOR: DissectorName = DissectorName::Heuristic("smb2_smb_direct");
 
 /// The protocol. It needs no state.
 #[derive(Debug, Clone, Default)]
@@ -39,5 +44,20 @@ impl Protocol for Connection {
 
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
         message::read(bytes, is_complete)
+    }
+
+    /// Returns a fragment of an SMB message.
+    fn pdu(octets: &[u8], _len: u64) -> Option<PduPart<'_>> {
+        let Verdict::Is { parsed: Message::Data { offset, len, remaining, .. }, .. } = Self::read(octets, true) else {
+            return None;
+        };
+        // A message without data only carries credits.
+        if len == 0 {
+            return None;
+        }
+        let fragment = octets.get(offset as usize..).unwrap_or_default();
+        let captured = fragment.len().min(len as usize);
+        let part = PduPart::new(DISSECTOR, &fragment[..captured], u64::from(len));
+        Some(PduPart { remaining: u64::from(remaining), ..part })
     }
 }

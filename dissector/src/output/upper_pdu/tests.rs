@@ -1,0 +1,206 @@
+//! Tests with synthetic connections which PDUs are exported. The source of the messages is RFC 8166
+//! section 4 with its XDR, and MS-SMBD sections 2.2.1 to 2.2.3.
+
+use super::{DissectorName, UpperPdu, UpperPdus};
+use crate::testing::{Wire, fpdu, hex};
+
+/// A connection of MPA revision 1, and the last MSN on queue 0 of each direction. The first four
+/// frames are the SYNs and the start-up frames. Frame N has the time N ms.
+struct TestConnection(Wire, [u32; 2]);
+
+impl TestConnection {
+    fn new() -> Self {
+        TestConnection(Wire::started(), [0; 2])
+    }
+
+    /// Sends a message in one segment. `text` is its content in hexadecimal.
+    fn send(&mut self, direction: usize, text: &str) {
+        self.1[direction] += 1;
+        let head = format!("4143 00000000 00000000 {:08x} 00000000", self.1[direction]);
+        self.0.send(direction, &fpdu(&hex(&(head + text))));
+    }
+
+    fn pdus(&self) -> Vec<UpperPdu> {
+        pdus(&self.0)
+    }
+}
+
+fn pdus(wire: &Wire) -> Vec<UpperPdu> {
+    let mut found = Vec::new();
+    let mut sink = UpperPdus::new(|pdu: &UpperPdu| found.push(pdu.clone()));
+    wire.feed(&mut sink);
+    sink.finish();
+    found
+}
+
+/// XID, version 1, 32 credits and `RDMA_MSG`.
+const HEAD: &str = "12345678 00000001 00000020 00000000";
+const NO_CHUNKS: &str = "00000000 00000000 00000000";
+/// The start of a call of NFS version 3, and of its reply.
+const CALL: &str = "12345678 00000000 00000002 000186a3 00000003 00000007";
+const REPLY: &str = "12345678 00000001 00000000 00000000 00000000 00000000";
+/// A chunk of 5 octets at position 24 of the call.
+const READ_CHUNK: &str = "00000001 00000018 0000000a 00000005 0000000000001000 00000000 00000000 00000000";
+/// The server reads this chunk to its own buffer.
+const READ_REQUEST: &str = "4141 00000000 00000001 00000001 00000000
+    00000100 0000000000003000 00000005 0000000a 0000000000001000";
+
+#[test]
+fn rpc_messages_are_the_octets_after_the_transport_header() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, NO_CHUNKS, CALL].concat());
+    talk.send(1, &[HEAD, NO_CHUNKS, REPLY].concat());
+    let found = talk.pdus();
+    let [call, reply] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&call.octets, &reply.octets), (&hex(CALL), &hex(REPLY)));
+    let [client, server] = ["10.0.0.2:49152", "10.0.0.1:4210"].map(|address| address.parse().unwrap());
+    assert_eq!((call.src, call.dst, reply.src, reply.dst), (client, server, server, client));
+    assert_eq!((call.frame, call.time, reply.frame, reply.time), (5.into(), 5_000_000, 6.into(), 6_000_000));
+    assert_eq!((call.dissector, &call.remarks[..]), (DissectorName::Registered("rpc"), &[][..]));
+    let packet = call.packet();
+    let tags = "000c 0004 72706300 0014 0004 0a000002 0015 0004 0a000001 0018 0004 00000002 0019 0004 0000c000
+        001a 0004 00001072 001e 0004 00000005 0000 0000";
+    assert_eq!(packet, [hex(tags), hex(CALL)].concat());
+    assert_eq!(call.wire_len(&packet) as usize, packet.len());
+}
+
+#[test]
+fn a_call_waits_for_the_data_of_its_read_chunk() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, READ_CHUNK, CALL].concat());
+    talk.0.send_ulpdu(1, READ_REQUEST);
+    talk.0.send_ulpdu(0, "8142 00000100 0000000000003000 68656c");
+    talk.0.send_ulpdu(0, "c142 00000100 0000000000003003 6c6f");
+    talk.send(1, &[HEAD, NO_CHUNKS, REPLY].concat());
+    let found = talk.pdus();
+    let [call, reply] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((call.frame, call.time, reply.frame), (8.into(), 8_000_000, 9.into()));
+    assert_eq!((&call.octets, call.len), (&[&hex(CALL)[..], b"hello\0\0\0"].concat(), 32));
+    assert_eq!(call.remarks, ["RDMA transferred 5 bytes of this message separately, at offset 24"]);
+}
+
+#[test]
+fn a_call_without_its_data_ends_before_the_data() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, READ_CHUNK, CALL].concat());
+    talk.0.send_ulpdu(1, READ_REQUEST);
+    talk.send(1, &[HEAD, NO_CHUNKS, REPLY].concat());
+    let found = talk.pdus();
+    let [call, reply] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((call.frame, reply.frame), (5.into(), 7.into()));
+    assert_eq!((&call.octets, call.len), (&hex(CALL), 32));
+    let packet = call.packet();
+    assert_eq!(call.wire_len(&packet) as usize, packet.len() + 8);
+    assert_eq!(
+        call.remarks,
+        [
+            "RDMA transferred 5 bytes of this message separately, at offset 24; the capture has 0",
+            "this packet has only the first 24 of 32 bytes, because the next bytes were not captured",
+        ]
+    );
+}
+
+/// Returns the reply with a Write chunk of nine octets. `results` are the words of the reply after
+/// [`REPLY`].
+fn reply_with_write_chunk(results: &str) -> UpperPdu {
+    let list = |len: &str| format!("00000000 00000001 00000001 0000000d {len} 0000000000003000 00000000 00000000");
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, &*list("00001000"), CALL].concat());
+    talk.0.send_ulpdu(1, "c140 0000000d 0000000000003000 616263646566676869");
+    talk.send(1, &[HEAD, &*list("00000009"), REPLY, results].concat());
+    let mut found = talk.pdus();
+    assert_eq!(found.len(), 2, "{found:?}");
+    found.remove(1)
+}
+
+#[test]
+fn the_data_of_a_write_chunk_follows_its_length() {
+    // A READ of NFS version 3 has the count, then the flag for the end of the file, and then the
+    // length of the data.
+    for (results, after) in [("00000009 00000001 00000009", ""), ("00000000 00000009", "00000002")] {
+        let reply = reply_with_write_chunk(&[results, after].concat());
+        let expected = [hex(REPLY), hex(results), b"abcdefghi\0\0\0".to_vec(), hex(after)].concat();
+        assert_eq!(reply.octets, expected);
+        let at = 24 + hex(results).len();
+        assert_eq!(
+            reply.remarks,
+            [format!("RDMA transferred 9 bytes of this message separately, at offset {at}")]
+        );
+    }
+}
+
+#[test]
+fn data_with_an_unknown_place_is_not_inserted() {
+    for results in ["00000001", "00000009 00000009 00000002"] {
+        let reply = reply_with_write_chunk(results);
+        assert_eq!(reply.octets, [hex(REPLY), hex(results)].concat());
+        let remark = "9 bytes that RDMA transferred are not in this message, because their place in the message is \
+                      unknown";
+        assert_eq!(reply.remarks, [remark]);
+    }
+}
+
+#[test]
+fn a_long_reply_is_the_reply_chunk() {
+    let list = "00000000 00000000 00000001 00000001 0000000e 00000018 0000000000004000";
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, list, CALL].concat());
+    talk.0.send_ulpdu(1, &["c140 0000000e 0000000000004000", REPLY].concat());
+    talk.send(1, &["12345678 00000001 00000020 00000001", list].concat());
+    let found = talk.pdus();
+    let [call, reply] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&call.octets, &reply.octets), (&hex(CALL), &hex(REPLY)));
+    assert_eq!(reply.frame, 7.into());
+}
+
+/// A Negotiate Request of SMB Direct.
+const NEGOTIATE: &str = "00010001 0000 0a00 00040000 00200000 00000200";
+/// Two fragments of one SMB message: credits, flags, the number of remaining octets, the offset and
+/// the length of the data, four octets of padding, and the data.
+const FRAGMENTS: [&str; 2] = [
+    "01000100 00000000 06000000 18000000 08000000 00000000 fe534d4201020304",
+    "01000100 00000000 00000000 18000000 06000000 00000000 05060708090a",
+];
+
+#[test]
+fn fragments_of_smb_direct_are_joined() {
+    let mut talk = TestConnection::new();
+    talk.send(0, NEGOTIATE);
+    FRAGMENTS.iter().for_each(|fragment| talk.send(0, fragment));
+    // A message without data only carries credits.
+    talk.send(0, "01000100 00000000 00000000 00000000 00000000");
+    let found = talk.pdus();
+    let [message] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&message.octets, message.len), (&hex("fe534d42010203040506 0708090a"), 14));
+    assert_eq!((message.dissector, message.frame), (DissectorName::Heuristic("smb2_smb_direct"), 7.into()));
+    assert_eq!(message.remarks, [""; 0]);
+}
+
+#[test]
+fn a_message_without_its_last_fragment_is_cut() {
+    let mut talk = TestConnection::new();
+    talk.send(0, NEGOTIATE);
+    // The first fragment is sent twice, so the first message never ends.
+    for fragment in [FRAGMENTS[0], FRAGMENTS[0], FRAGMENTS[1]] {
+        talk.send(0, fragment);
+    }
+    let found = talk.pdus();
+    let [cut, complete] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((cut.octets.len(), cut.len, complete.octets.len()), (8, 14, 14));
+    assert!(cut.remarks[0].ends_with("because the next bytes were not captured"), "{cut:?}");
+}
+
+#[test]
+fn a_pdu_ends_before_the_first_octet_that_was_not_captured() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, NO_CHUNKS, CALL].concat());
+    // The headers of Ethernet, IP and TCP have 54 octets. The length field of MPA has 2, the header
+    // of DDP 18, and the header of RPC-over-RDMA 28.
+    let found = pdus(&talk.0.cut_to(54 + 2 + 18 + 28 + 16));
+    let [call] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&call.octets[..], call.len), (&hex(CALL)[..16], 24));
+    assert_eq!(
+        call.remarks,
+        ["this packet has only the first 16 of 24 bytes, because the next bytes were not captured"]
+    );
+}
