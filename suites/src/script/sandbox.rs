@@ -44,10 +44,11 @@ const STRIDE: u32 = 1000;
 const MAX_REP: usize = 1 << 20;
 
 /// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`,
-/// `sdp_case`, which declares cases for a driven SDP socket, `segment_case`, which has a step of
-/// cases about TCP segments, and `learn`, which plays the inputs of `weft learn`. Each file gets
-/// the same table as argument.
-const LIBRARY: [(&str, &str); 14] = [
+/// `sdp_case`, which declares cases for a driven SDP socket, `sdp_flow`, which counts the bytes and
+/// the advertisements of an SDP connection, `segment_case`, which has a step of cases about TCP
+/// segments, and `learn`, which plays the inputs of `weft learn`. Each file gets the same table as
+/// argument.
+const LIBRARY: [(&str, &str); 15] = [
     ("session", include_str!("../../library/session.lua")),
     ("session_faults", include_str!("../../library/session_faults.lua")),
     ("echo_session", include_str!("../../library/echo_session.lua")),
@@ -57,6 +58,7 @@ const LIBRARY: [(&str, &str); 14] = [
     ("sdp_session", include_str!("../../library/sdp_session.lua")),
     ("sdp_drive_session", include_str!("../../library/sdp_drive_session.lua")),
     ("sdp_case", include_str!("../../library/sdp_case.lua")),
+    ("sdp_flow", include_str!("../../library/sdp_flow.lua")),
     ("segment_case", include_str!("../../library/segment_case.lua")),
     ("agent_traffic", include_str!("../../library/agent_traffic.lua")),
     ("agent_session", include_str!("../../library/agent_session.lua")),

@@ -30,6 +30,7 @@ mod schema;
 mod scripts;
 mod sdp_expectations;
 mod sdp_sessions;
+mod sdp_states;
 mod sessions;
 mod store;
 mod store_away;

@@ -25,6 +25,10 @@ pub(crate) struct SdpConduct {
     pub(crate) never_holds_back: bool,
     /// SendSm is the answer to every SrcAvail, even if the policy requires another answer.
     pub(crate) never_reads: bool,
+    /// Data that Bcopy transfers does not wait until all SrcAvails are Processed.
+    pub(crate) overtakes: bool,
+    /// A suspension does not reset NonDiscards.
+    pub(crate) keeps_non_discards: bool,
     /// The memory of a receive stays registered after the receive has ended. The owner of the
     /// memory reads this flag.
     pub(crate) keeps_memory: bool,

@@ -7,6 +7,8 @@ deviations! {
         ["SDP-10.6-17", "SDP-10.6-18"] "sends another ChRcvBuf for larger (or smaller) Private Buffers after the peer has refused such a change";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
         ["SDP-10.6-2"] "sends messages of the old size after it has sent a ChRcvBuf for a smaller size, until the peer answers";
+    "sdp.data-overtakes-src-avail" [SdpConduct(|conduct| conduct.overtakes = true)]
+        ["SDP-11.2-6", "SDP-11-10", "SDP-11.2-8", "SDP-11.3-8", "SDP-11-15"] "sends the data of a small send while the SrcAvail of an earlier send is open";
     "sdp.dis-conn-after-fin" [SdpConduct(|conduct| conduct.answers_fin = true)]
         ["SDP-8.2.2-3", "SDP-8.2.2-5"] "sends a DisConn after the peer has closed TCP without a DisConn";
     "sdp.larger-private-buffers-late" [SdpConduct(|conduct| conduct.renews_late = true)]
@@ -15,6 +17,8 @@ deviations! {
         ["SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4"] "reads the data of a SrcAvail that crosses a SinkAvail";
     "sdp.sink-avail-by-first-size" [SdpConduct(|conduct| conduct.sinks_by_first_size = true)]
         ["SDP-10.6-16", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9"] "limits a SinkAvail by the first size of the Private Buffers, not by the current size";
+    "sdp.non-discards-kept-after-suspension" [SdpConduct(|conduct| conduct.keeps_non_discards = true)]
+        ["SDP-6.3.3.4-1", "SDP-9.3-5"] "does not reset NonDiscards for the new connection after a suspension";
     "sdp.overdraws-credit" [SdpConduct(|conduct| conduct.overdraws = 2)]
         ["SDP-10.5-6", "SDP-10.5-3", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-7", "SDP-10.5-8", "SDP-10.2-1", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.3-4"]
         "sends two more messages than its credit allows";

@@ -4,6 +4,8 @@
 use weft_core::wire::sdp::Mid;
 
 use crate::hostile::context::sdp::{OutMessage, SdpOut};
+use crate::hostile::context::segment::word;
+use crate::sdp::Output;
 
 /// Offset of the first word of an extended header. In SrcAH and SinkAH this word is Len.
 const FIRST: usize = 16;
@@ -91,6 +93,16 @@ deviations! {
         ["SDP-6.3.3.1-3"] "sends a SinkAvail for more than 2^31 bytes";
     "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
         ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "sends a SinkAvail whose NonDiscards is one too high";
+    "sdp.sink-avail-of-buffer-size" [SdpOut(|out| {
+        if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF_ACK)) {
+            out.state.count = word(head, FIRST);
+        }
+        let size = out.state.count;
+        if size > 0 {
+            first(out, Mid::SINK_AVAIL, |_| size);
+        }
+    })] ["SDP-10.6-16", "SDP-9.3-2", "SDP-9-1", "SDP-9.5.1-1", "SDP-9.5.1-2", "SDP-10-2", "SDP-10-9", "SDP-9.4-3"]
+        "sends SinkAvails for exactly the size of its Private Buffers after it has sent a ChRcvBufAck";
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.3.3-1", "SDP-9.3-3"] "sends a SinkAvail with an STag that does not exist";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]

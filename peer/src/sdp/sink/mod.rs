@@ -230,7 +230,9 @@ impl Sink {
         self.void(out);
         self.sources.clear();
         self.owed = 0;
-        self.non_discards = 0;
+        if !self.conduct.keeps_non_discards {
+            self.non_discards = 0;
+        }
         (self.src_cancel, self.has_revoked, self.wants_combined) = (false, false, false);
         self.mode = Mode::Combined;
     }

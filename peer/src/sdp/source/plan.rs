@@ -58,7 +58,8 @@ impl Source {
             }
         }
         // While a SrcAvail is open, no payload is allowed (sections 11.2 and 11.3).
-        if !self.open.is_empty() || !self.writing.is_empty() {
+        let waits = !self.open.is_empty() && (suits || !self.conduct.overtakes);
+        if waits || !self.writing.is_empty() {
             return Plan::Nothing;
         }
         if suits && self.mode == Mode::Combined {
