@@ -25,6 +25,7 @@
 //! | [`diagnosis`] | what happened on each connection, and why it ended |
 //! | [`contents`] | names of protocols other than iWARP |
 //! | [`tree`], [`output`] | text and machine-readable output |
+//! | [`scrub`] | replaces payload and addresses, so that a capture can be shared |
 //! | [`browse`] | random access to a capture, for interactive readers |
 //!
 //! This crate shares the wire types of `weft-core` with weft's endpoint, but no state machines. A
@@ -61,6 +62,7 @@ pub mod part;
 mod path;
 mod retransmission;
 pub mod rules;
+pub mod scrub;
 mod sink;
 pub mod source;
 pub mod stats;

@@ -46,6 +46,7 @@ mod probe;
 mod reference;
 mod report;
 mod requirements;
+mod scrub;
 mod sdp;
 mod serve;
 mod soak;
@@ -92,6 +93,11 @@ subcommands! {
         Ladder = ladder,
         /// Capture for Wireshark, with weft's findings as packet comments (extcap)
         Extcap = extcap,
+        /// Write a copy of a capture without payload and addresses, which you can share
+        ///
+        /// weft replaces payload, names and addresses, and keeps the headers, the lengths and the
+        /// times. `weft lint` reports the same findings for the copy.
+        Scrub = scrub,
         /// Run test suites against an implementation (the target) and judge it
         ///
         /// A suite is a collection of test cases. Each case sends messages to the target, and checks

@@ -1,6 +1,6 @@
-//! Tests the commands that read captures: `weft dissect`, `lint`, `why`, `stats`, `ladder`, `follow`
-//! and `explain`, on files and interfaces. The module `hostile` tests the findings of the monitor
-//! (the dissector with its rules) about correct and hostile endpoints.
+//! Tests the commands that read captures: `weft dissect`, `lint`, `why`, `stats`, `ladder`,
+//! `follow`, `explain` and `scrub`, on files and interfaces. The module `hostile` tests the findings
+//! of the monitor (the dissector with its rules) about correct and hostile endpoints.
 
 mod bad_input;
 mod between;
@@ -15,6 +15,7 @@ mod hostile;
 mod incomplete;
 mod live;
 mod names;
+mod scrub;
 mod selection;
 mod several;
 #[path = "../endpoint/skip.rs"]

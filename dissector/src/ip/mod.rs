@@ -295,6 +295,41 @@ impl IpReader {
     }
 }
 
+/// A fragment of an IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IpFragment {
+    /// The packet: source, destination, identification and protocol.
+    pub packet: (IpAddr, IpAddr, u32, u8),
+    /// Offset of the fragment in the payload of the packet, in octets.
+    pub offset: usize,
+    /// Number of octets on the wire.
+    pub len: usize,
+}
+
+impl IpFragment {
+    /// The fragment in `frame`; `None` if the frame has no fragment.
+    pub(crate) fn of(frame: &Frame<'_>) -> Option<Self> {
+        let mut found = FoundFragment(None);
+        // The error is the reason why the frame has no segment. A fragment has none, either.
+        let _ = IpReader::default().read_headers(frame, &mut found);
+        found.0
+    }
+}
+
+/// Receives the headers of a frame, and finds its fragment.
+struct FoundFragment(Option<IpFragment>);
+
+impl HeaderSink for FoundFragment {
+    fn ip(&mut self, octets: &[u8]) {
+        let Ok(header) = header::read(octets, LONGEST_PACKET) else { return };
+        self.0 = header.fragment.map(|piece| IpFragment {
+            packet: (header.src, header.dst, piece.identification, header.protocol),
+            offset: piece.offset,
+            len: header.payload_len,
+        });
+    }
+}
+
 /// Returns the tunnel header after a UDP header; `None` if the datagram has no tunnel header. If a
 /// datagram has the port of a tunnel, but its payload is not a valid tunnel header, the result is
 /// also `None`.

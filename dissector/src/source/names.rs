@@ -30,6 +30,12 @@ impl Names {
         }
     }
 
+    /// Number of names.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.stored().len()
+    }
+
     /// Stores the names of a hosts file. Each line has an address and its names. The first name
     /// counts. `#` starts a comment.
     ///

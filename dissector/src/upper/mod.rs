@@ -8,6 +8,9 @@
 //! `weft export`.
 //!
 //! `smb2` is not in the table: it reads the messages that `smb_direct` reassembles.
+//!
+//! `weft scrub` keeps only the bytes of a Send that `Protocol::headers` names. Implement this
+//! method, so that the protocol is also recognised in the copy.
 
 pub mod iser;
 pub mod nvme;

@@ -1,6 +1,7 @@
 //! [`Protocol`]: the interface between the recognition and a protocol above RDMAP.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::pdu::PduPart;
 use super::startup::{Startup, StartupJudgement};
@@ -46,6 +47,19 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// Returns `None` if the Send has no message that Wireshark can decode without iWARP.
     fn pdu(_octets: &[u8], _len: u64) -> Option<PduPart<'_>> {
         None
+    }
+
+    /// The two ranges of the first bytes of a Send that have headers of the protocol. A range can
+    /// be empty. If all other bytes of the Send change, the result of [`Protocol::read`] stays the
+    /// same. By default, both ranges are empty. The arguments are those of [`Protocol::read`].
+    fn headers(_bytes: &[u8], _is_complete: bool) -> [Range<usize>; 2] {
+        [0..0, 0..0]
+    }
+
+    /// The length of the data at the start of a Read Response that can prove the protocol; 0 if
+    /// `data` does not start with such data.
+    fn proof_len(_data: &[u8]) -> usize {
+        0
     }
 
     /// Returns whether this segment of a Read Response proves the protocol.

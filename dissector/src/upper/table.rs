@@ -2,6 +2,7 @@
 //! the table.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::pdu::PduPart;
 use super::protocol::{Judgement, Message, Protocol, SendInfo, Verdict};
@@ -36,6 +37,21 @@ macro_rules! protocols {
             pub(crate) fn pdu(self, octets: &[u8], len: u64) -> Option<PduPart<'_>> {
                 match self {
                     $(Ulp::$name => $module::Connection::pdu(octets, len),)*
+                }
+            }
+
+            /// The two ranges of the first bytes of a Send that have headers of the protocol. A
+            /// range can be empty. `is_complete` is set if `bytes` are the complete Send.
+            pub(crate) fn headers(self, bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+                match self {
+                    $(Ulp::$name => $module::Connection::headers(bytes, is_complete),)*
+                }
+            }
+
+            /// The length of the data at the start of a Read Response that can prove the protocol.
+            pub(crate) fn proof_len(self, data: &[u8]) -> usize {
+                match self {
+                    $(Ulp::$name => $module::Connection::proof_len(data),)*
                 }
             }
         }

@@ -24,13 +24,8 @@ const MAX_OCTETS: usize = 16 << 20;
 /// Captures until the end of `input`, and writes its frames to `out`. The comments have the
 /// findings with at least the severity `least`.
 pub(in crate::cmd) fn annotate(mut input: Input, least: Severity, out: impl Write) -> anyhow::Result<()> {
-    let mut annotator = Annotator {
-        writer: FrameWriter::new(out, COMMENT)?,
-        batch: Vec::new(),
-        octets: 0,
-        late: Vec::new(),
-        least,
-    };
+    let mut annotator =
+        Annotator { writer: FrameWriter::new(out, COMMENT)?, batch: Vec::new(), octets: 0, late: Vec::new(), least };
     // The reader of a pipe waits for the header before it shows that the capture runs.
     annotator.writer.flush()?;
     let mut dissector = Dissector::default();

@@ -42,10 +42,8 @@ fn assert_has(found: &[String], expected: &[&str]) {
 
 /// A command from frame 397 of a capture: a Read of 8 blocks.
 fn read() -> (Command, Vec<u8>) {
-    let octets = hex(
-        "02401600 01000000 0000000000000000 0000000000000000 0080fa018088ffff 001000 0766a36b 4f
-         1000000000000000 07000000 00000000 00000000 00000000",
-    );
+    let octets = hex("02401600 01000000 0000000000000000 0000000000000000 0080fa018088ffff 001000 0766a36b 4f
+         1000000000000000 07000000 00000000 00000000 00000000");
     let mut command = Command::parse(&octets).unwrap();
     (command.queue, command.queue_kind) = (Some(1), Some(QueueKind::Io));
     (command, octets)

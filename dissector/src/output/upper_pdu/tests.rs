@@ -122,10 +122,7 @@ fn the_data_of_a_write_chunk_follows_its_length() {
         let expected = [hex(REPLY), hex(results), b"abcdefghi\0\0\0".to_vec(), hex(after)].concat();
         assert_eq!(reply.octets, expected);
         let at = 24 + hex(results).len();
-        assert_eq!(
-            reply.remarks,
-            [format!("RDMA transferred 9 bytes of this message separately, at offset {at}")]
-        );
+        assert_eq!(reply.remarks, [format!("RDMA transferred 9 bytes of this message separately, at offset {at}")]);
     }
 }
 

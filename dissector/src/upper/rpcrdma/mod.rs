@@ -10,6 +10,7 @@
 mod rpc_message;
 
 use std::fmt;
+use std::ops::Range;
 
 use super::pdu::PduPart;
 use super::protocol::{self, Len, Protocol, Verdict, word};
@@ -120,6 +121,18 @@ impl Protocol for Connection {
             RDMA_NOMSG => rpc_message::read(octets, len, FIXED, false),
             _ => None,
         }
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+        let len = match Self::read(bytes, is_complete) {
+            // After the chunk lists, an RDMA_MSG has the XID and the next two words of the RPC
+            // message. All other messages end with their headers.
+            Verdict::Is { len: Len::Exactly(len) | Len::AtLeast(len), .. } => usize::try_from(len).unwrap_or(0),
+            // The headers do not end within these bytes.
+            Verdict::Open => bytes.len(),
+            Verdict::Not => 0,
+        };
+        [0..len, 0..0]
     }
 }
 

@@ -10,6 +10,7 @@
 //! Send does not have 16 bytes, it disproves the protocol.
 
 use std::fmt;
+use std::ops::Range;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
@@ -77,6 +78,16 @@ impl Protocol for Connection {
         };
         let parsed = Message { buf: u64::from(high) << 32 | u64::from(low), rkey, size };
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+        // A complete Send of another length is not a message of rping.
+        let is_other = is_complete && bytes.len() as u64 != LEN;
+        [0..if is_other { 0 } else { bytes.len().min(LEN as usize) }, 0..0]
+    }
+
+    fn proof_len(data: &[u8]) -> usize {
+        if data.starts_with(DATA) { DATA.len() } else { 0 }
     }
 
     fn message(&mut self, send: &SendInfo, message: &mut Message) -> Judgement {

@@ -23,6 +23,8 @@ pub use private_data::{ByteOrder, PrivateData};
 pub use sends::MAX_SEND_BYTES;
 pub use state::{SmbState, UpperMessage};
 
+use std::ops::Range;
+
 use super::pdu::{DissectorName, PduPart};
 use super::protocol::{Protocol, Verdict};
 
@@ -44,6 +46,23 @@ impl Protocol for Connection {
 
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Message> {
         message::read(bytes, is_complete)
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+        match Self::read(bytes, is_complete) {
+            // A Data Transfer proves the protocol if the identifier of SMB is at DataOffset.
+            Verdict::Is { parsed: Message::Data { offset, .. }, proves: true, .. } => {
+                let at = offset as usize;
+                [0..DATA_LEN, at..at + 4]
+            }
+            Verdict::Is { parsed: Message::Data { .. }, .. } => [0..DATA_LEN, 0..0],
+            Verdict::Is { parsed: Message::NegotiateRequest { .. }, .. } => [0..REQUEST_LEN, 0..0],
+            // The header ends with these bytes, or after them.
+            Verdict::Is { parsed: Message::NegotiateResponse { .. }, .. } | Verdict::Open => {
+                [0..bytes.len().min(RESPONSE_LEN), 0..0]
+            }
+            Verdict::Not => [0..0, 0..0],
+        }
     }
 
     /// Returns a fragment of an SMB message.
