@@ -77,7 +77,8 @@ impl WantedFields {
             }
             Source::Group(group) => {
                 self.groups.push((group, slot));
-                // These groups are in the DDP header, or after the DDP header.
+                // These groups are in the DDP header, or after the DDP header, or after the other
+                // fields of the unit.
                 self.walks_all |= matches!(
                     group,
                     GroupKind::Ddp
@@ -85,6 +86,7 @@ impl WantedFields {
                         | GroupKind::Untagged
                         | GroupKind::ReadRequest
                         | GroupKind::Terminate
+                        | GroupKind::UpperLayer(_)
                 );
                 self.packets |= matches!(group, GroupKind::Ip | GroupKind::Ipv6 | GroupKind::Tcp | GroupKind::Udp);
             }
@@ -194,7 +196,9 @@ impl WantedFields {
     /// state of connections.
     #[must_use]
     pub fn monitor(&self) -> bool {
-        self.findings() || self.columns() || grammar::fields_of_context().any(|field| self.set.has(field))
+        let has_upper_layer = self.groups.iter().any(|(group, _)| matches!(group, GroupKind::UpperLayer(_)));
+        let has_state = has_upper_layer || grammar::fields_of_context().any(|field| self.set.has(field));
+        self.findings() || self.columns() || has_state
     }
 
     /// Adds the requested groups that are present.
@@ -457,6 +461,7 @@ impl Visitor for Collector<'_> {
             GroupKind::Untagged => untagged,
             GroupKind::ReadRequest => std::ptr::eq(group, &rdmap::READ_REQUEST),
             GroupKind::Terminate => std::ptr::eq(group, &rdmap::TERMINATE),
+            GroupKind::UpperLayer(name) => group.name == name,
             _ => false,
         });
     }

@@ -81,6 +81,8 @@ pub(super) enum GroupKind {
     Udp,
     Frame,
     Finding,
+    /// A message of a protocol above RDMAP. The value is the name of the group in the grammar.
+    UpperLayer(&'static str),
 }
 
 /// Fields that are not in the grammar. The order of the variants is significant. Fields of frames
@@ -226,6 +228,9 @@ static GROUPS: &[(&str, &str, GroupKind)] = &[
     ("iwarp_sdp", "SDP message", GroupKind::Sdp),
     ("iwarp_pm", "SDP port mapper message", GroupKind::PortMapper),
     ("finding", "A finding", GroupKind::Finding),
+    ("rpcordma", "RPC-over-RDMA message", GroupKind::UpperLayer("rpcordma")),
+    ("rpc", "RPC message in RPC-over-RDMA", GroupKind::UpperLayer("rpc")),
+    ("nfs", "NFS message in RPC-over-RDMA", GroupKind::UpperLayer("nfs")),
 ];
 
 /// Wireshark fields that correspond to only some occurrences of a field of weft. Each entry has the
@@ -344,6 +349,8 @@ fn words(field: &str) -> &'static [&'static str] {
         "marker_status" => &["none", "good", "bad_value", "misplaced"],
         "iwarp_sdp.carrier" => &["streaming", "private_data", "send"],
         "weft.smb2.kind" => &["request", "response", "encrypted", "compressed"],
+        "rpc.carrier" => &["send", "read_chunk", "reply_chunk"],
+        "rpc.decoded" => &["complete", "missing", "malformed", "unknown"],
         _ => &[],
     }
 }

@@ -4,7 +4,7 @@
 use super::exchange::Exchange;
 use super::sdp;
 use crate::upper::smb_direct::SmbState;
-use crate::upper::{Ulp, UlpMessage};
+use crate::upper::{Ulp, UlpMessage, rpcrdma};
 
 /// The state of a connection after the current unit.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Context {
     pub ulp_message: Option<UlpMessage>,
     /// The state of SMB Direct and SMB; `None` if the connection does not carry SMB Direct.
     pub smb: Option<Box<SmbState>>,
+    /// The message of RPC-over-RDMA that ends with the current FPDU.
+    pub rpc: Option<Box<rpcrdma::Decoded>>,
 }
 
 impl Context {

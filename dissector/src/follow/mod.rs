@@ -50,7 +50,7 @@ use crate::fact::Fact;
 use crate::ip::Segment;
 use crate::parse::SegmentView;
 use crate::parse::{Carrier, Kind, Unit};
-use crate::upper::{Recognition, Ulp, UlpMessage};
+use crate::upper::{Recognition, Ulp, UlpMessage, rpcrdma};
 use context::Context;
 
 /// The complete state of one connection.
@@ -66,6 +66,8 @@ pub(crate) struct ConnectionState {
     remarks: Vec<Remark>,
     /// Recognises the protocol that the Sends carry.
     protocol: Recognition,
+    /// Follows the messages of RPC-over-RDMA.
+    rpc: rpcrdma::Follower,
     /// The knowledge that outputs and filters receive with each unit.
     context: Context,
     /// Whether the direction opposite to the current segment has octets that were captured but not
@@ -117,6 +119,7 @@ impl ConnectionState {
             self.record_ulp(unit, view);
         }
         self.record_smb(unit, view);
+        self.record_rpc(unit, view);
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
             // There are two cases in which a unit can be delivered late. First, octets of its
@@ -173,6 +176,18 @@ impl ConnectionState {
         }
     }
 
+    /// Passes a unit to the follower of RPC-over-RDMA.
+    fn record_rpc(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
+        let direction = unit.direction();
+        if let Kind::Startup(kind, part) = unit.kind {
+            self.rpc.record_startup(direction, kind, part);
+        }
+        let is_recognised = self.context.ulp == Some(Ulp::RpcRdma);
+        let view = view.filter(|_| self.context.sdp.is_none());
+        let at = (unit.frame, unit.time);
+        self.context.rpc = view.and_then(|view| self.rpc.record_segment(direction, view, at, is_recognised));
+    }
+
     /// Returns whether the marker positions of `direction` are certain. If a start-up frame is
     /// missing, the positions are guessed until a correct marker is found.
     pub(crate) fn markers_are_certain(&self, direction: Direction) -> bool {
@@ -212,7 +227,7 @@ impl ConnectionState {
 
     /// Memory in octets. Counts only the memory that grows with the activity of the connection.
     pub(crate) fn memory(&self) -> usize {
-        self.traffic.memory() + self.context.memory() + self.protocol.memory()
+        self.traffic.memory() + self.context.memory() + self.protocol.memory() + self.rpc.memory()
     }
 
     /// Records that an exchange of the port mapper prepared the connection.

@@ -19,10 +19,13 @@ pub mod ddp;
 pub mod field;
 pub mod iser;
 pub mod mpa;
+pub mod nfs;
 pub mod nvme;
 pub mod portmap;
 pub mod rdmap;
 mod reader;
+pub mod rpc;
+pub mod rpcordma;
 pub mod sdp;
 pub mod sdp_state;
 #[cfg(test)]
@@ -51,12 +54,23 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .chain(nvme::fields())
         .chain(iser::fields())
         .chain(smb::fields())
+        .chain(rpc_fields())
+}
+
+/// Every field of RPC-over-RDMA, and of the messages that it carries.
+fn rpc_fields() -> impl Iterator<Item = &'static Field> {
+    [rpcordma::FIELDS, rpc::FIELDS, nfs::FIELDS].into_iter().flatten().copied()
+}
+
+/// Whether a unit can have the field several times. JSON then has a list of values.
+pub(crate) fn is_list(field: &Field) -> bool {
+    rpcordma::is_list(field) || rpc::is_list(field) || nfs::is_list(field)
 }
 
 /// All fields whose values come from the state of the monitor. The list also contains those fields
 /// of the port mapper whose values come from octets, because [`portmap::FIELDS`] contains both
-/// kinds of fields. It contains all fields of NVMe, iSER and SMB, because only the monitor
-/// recognises these protocols.
+/// kinds of fields. It contains all fields of NVMe, iSER, SMB and RPC-over-RDMA, because only the
+/// monitor recognises these protocols.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS]
         .into_iter()
@@ -65,6 +79,7 @@ pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
         .chain(nvme::fields())
         .chain(iser::fields())
         .chain(smb::fields())
+        .chain(rpc_fields())
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
@@ -98,6 +113,7 @@ fn visit_octets<'a, V: Visitor>(unit: &Unit<'a>, visitor: &mut V) -> Option<Part
             mpa::startup(*kind, &mut Reader::new(*part, 0, visitor));
             let responder = if *kind == StartupKind::Request { unit.ends.dst } else { unit.ends.src };
             smb::visit_startup(*part, responder.port(), visitor);
+            rpcordma::visit_startup(*part, visitor);
             None
         }
         Kind::Fpdu(fpdu) => mpa::fpdu(fpdu, visitor),
@@ -128,6 +144,11 @@ fn visit_context<V: Visitor>(unit: &Unit<'_>, context: &Context, payload: Option
             }
             if let Some(smb) = &context.smb {
                 smb::visit(smb, unit.octets_len(), visitor);
+            }
+            if let Some(decoded) = &context.rpc {
+                rpcordma::visit(decoded, unit.octets_len(), visitor);
+                rpc::visit(decoded, unit.octets_len(), visitor);
+                nfs::visit(decoded, unit.octets_len(), visitor);
             }
         }
         (Kind::Startup(_, part), Context { exchange: Some(exchange), .. }) => {

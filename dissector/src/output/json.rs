@@ -19,9 +19,10 @@
 //! the exchange, or at the end of the capture.
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
-//! strings. A list of headers, such as the requests in a message of SMB, is an array of objects. If
-//! Wireshark has the same field, weft uses Wireshark's name for it. Later versions may add keys,
-//! but the meaning of a key never changes.
+//! strings. A field that a unit can have several times is a list of its values. A list of headers,
+//! such as the requests in a message of SMB, is an array of objects. If Wireshark has the same field,
+//! weft uses Wireshark's name for it. Later versions may add keys, but the meaning of a key never
+//! changes.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -47,6 +48,9 @@ pub struct JsonWriter {
     /// modulo [`MAX_FRAME_TIMES`].
     times: Vec<(FrameNumber, u64)>,
     senders: Senders,
+    /// The fields of the current unit that can have several values: name, and values with commas
+    /// between them.
+    lists: Vec<(&'static str, Vec<u8>)>,
     /// The open headers and lists of the unit, the innermost last.
     open: Vec<Level>,
 }
@@ -60,6 +64,17 @@ enum Level {
     List,
     /// A header in a list. It is an object.
     Item,
+}
+
+/// The keys of a finding that the finding itself does not determine. `None` omits a key.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FindingKeys<'a> {
+    /// If there are several captures, the name of the capture.
+    pub file: Option<&'a str>,
+    /// If several captures are read as one capture, the number that the frame has in its own file.
+    pub frame_in_file: Option<FrameNumber>,
+    /// The number of the problem that the finding belongs to.
+    pub problem: Option<u64>,
 }
 
 impl JsonWriter {
@@ -123,13 +138,25 @@ impl JsonWriter {
             Kind::Gap { len } | Kind::Unparsed { len } => self.number("len", *len),
             _ => {}
         }
-        if let Some(payload) = grammar::walk(unit, self) {
+        let payload = grammar::walk(unit, self);
+        self.write_lists();
+        if let Some(payload) = payload {
             self.number("payload_len", payload.len() as u64);
             if let Some(octets) = payload.all() {
                 self.number("payload_crc32", u64::from(crc32fast::hash(octets)));
             }
         }
         self.line.extend_from_slice(b"}\n");
+    }
+
+    /// Writes the fields that can have several values.
+    fn write_lists(&mut self) {
+        for (name, values) in std::mem::take(&mut self.lists) {
+            self.key(name);
+            self.line.push(b'[');
+            self.line.extend_from_slice(&values);
+            self.line.push(b']');
+        }
     }
 
     fn key(&mut self, name: &str) {
@@ -189,7 +216,25 @@ impl Visitor for JsonWriter {
     }
 
     fn field(&mut self, field: &'static Field, value: Value<'_>, _: Range<usize>) {
-        self.key(field.name);
+        if !grammar::is_list(field) {
+            self.key(field.name);
+            return self.value(value);
+        }
+        let start = self.line.len();
+        self.value(value);
+        let value = self.line.split_off(start);
+        match self.lists.iter_mut().find(|(name, _)| *name == field.name) {
+            Some((_, values)) => {
+                values.push(b',');
+                values.extend_from_slice(&value);
+            }
+            None => self.lists.push((field.name, value)),
+        }
+    }
+}
+
+impl JsonWriter {
+    fn value(&mut self, value: Value<'_>) {
         match value {
             Value::Uint(value) => self.uint(value),
             Value::Octets(octets) => {
@@ -221,20 +266,7 @@ impl Visitor for JsonWriter {
             }
         }
     }
-}
 
-/// The keys of a finding that the finding itself does not determine. `None` omits a key.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FindingKeys<'a> {
-    /// If there are several captures, the name of the capture.
-    pub file: Option<&'a str>,
-    /// If several captures are read as one capture, the number that the frame has in its own file.
-    pub frame_in_file: Option<FrameNumber>,
-    /// The number of the problem that the finding belongs to.
-    pub problem: Option<u64>,
-}
-
-impl JsonWriter {
     /// Writes the object of an exchange with a port mapper (kind `sdp_pm_exchange`) and a line
     /// feed.
     ///

@@ -9,7 +9,7 @@ use weft_core::wire::rdmap::Opcode;
 use crate::format::counted;
 use crate::frame_number::FrameNumber;
 use crate::unit::{CrcStatus, Kind, Unit};
-use crate::upper::UlpMessage;
+use crate::upper::{UlpMessage, rpcrdma};
 
 /// Maximum number of stored octets of a message.
 pub const MAX_MESSAGE_OCTETS: usize = 1 << 20;
@@ -59,6 +59,8 @@ pub struct Message {
     pub incomplete: u32,
     /// Content of the message in the protocol above RDMAP, if this protocol was recognised.
     pub ulp_message: Option<UlpMessage>,
+    /// The message of RPC-over-RDMA that ends with this message.
+    pub rpc: Option<Box<rpcrdma::Decoded>>,
 }
 
 /// Reassembles the messages of one connection.
@@ -96,6 +98,7 @@ impl Messages {
                 bad_crc: 0,
                 incomplete: 0,
                 ulp_message: None,
+                rpc: None,
             },
         };
         let room = MAX_MESSAGE_OCTETS.saturating_sub(message.octets.len()).min(payload.len());
@@ -109,6 +112,7 @@ impl Messages {
         message.incomplete += u32::from(unit.incomplete && !is_bad);
         if segment.control().last() {
             message.ulp_message = super::text::ulp_message(unit).copied();
+            message.rpc = unit.context.and_then(|context| context.rpc.clone());
             return Some(message);
         }
         if self.open.len() == MAX_INCOMPLETE {
@@ -144,6 +148,9 @@ impl std::fmt::Display for Message {
         }
         if let Some(message) = &self.ulp_message {
             write!(f, "  {message}")?;
+        }
+        if let Some(rpc) = self.rpc.as_ref().filter(|rpc| rpc.has_summary()) {
+            write!(f, "  {rpc}")?;
         }
         for (count, what) in [(self.bad_crc, "a bad CRC"), (self.incomplete, "missing bytes")] {
             if count > 0 {

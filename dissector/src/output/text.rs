@@ -61,6 +61,9 @@ pub fn summary(unit: &Unit<'_>) -> String {
             if let Some(message) = smb_message(unit) {
                 let _ = write!(line, "  {message}");
             }
+            if let Some(rpc) = unit.context.and_then(|context| context.rpc.as_ref()).filter(|rpc| rpc.has_summary()) {
+                let _ = write!(line, "  {rpc}");
+            }
             line
         }
         Kind::Sdp(carrier, order, part) => sdp_summary(*carrier, *order, part),

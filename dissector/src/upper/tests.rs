@@ -119,12 +119,13 @@ fn rping_is_contradicted_by_a_send_of_another_length() {
 }
 
 /// A message with XID, version 1, credits 32, `RDMA_MSG` and three empty lists, and then a call of
-/// RPC version 2.
+/// RPC version 2: an empty COMPOUND of NFS version 4.
 const CALL: &str = "12345678 00000001 00000020 00000000 00000000 00000000 00000000
-    12345678 00000000 00000002 000186a3 00000004 00000001";
-/// A reply with the same XID. It contains the values `REPLY` and `MSG_ACCEPTED`.
-const REPLY: &str =
-    "12345678 00000001 00000020 00000000 00000000 00000000 00000000 12345678 00000001 00000000 00000000";
+    12345678 00000000 00000002 000186a3 00000004 00000001 00000000 00000000 00000000 00000000
+    00000000 00000001 00000000";
+/// The reply with the same XID. It contains the values `REPLY` and `MSG_ACCEPTED`.
+const REPLY: &str = "12345678 00000001 00000020 00000000 00000000 00000000 00000000
+    12345678 00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000";
 
 #[test]
 fn rpc_over_rdma_is_named_by_a_call() {
@@ -133,7 +134,8 @@ fn rpc_over_rdma_is_named_by_a_call() {
     talk.send_one(1, REPLY);
     assert_eq!(talk.read(), (vec!["RDMA_MSG".to_owned(); 2], Some(Ulp::RpcRdma)));
     let lines = talk.units().1;
-    assert!(lines.last().unwrap().ends_with("RPC-over-RDMA RDMA_MSG XID 0x12345678 credits 32"), "{lines:?}");
+    let end = "RPC-over-RDMA RDMA_MSG XID 0x12345678 credits 32  NFS V4 COMPOUND reply NFS4_OK";
+    assert!(lines.last().unwrap().ends_with(end), "{lines:?}");
 }
 
 #[test]

@@ -6,11 +6,35 @@
 //! second kind is an `RDMA_NOMSG` with chunk lists that end at the end of the message; at least one
 //! list must not be empty. If a later Send does not have a header of version 1 with valid lists, it
 //! disproves the protocol.
+//!
+//! After the recognition, the module `follow` decodes the messages: the transport header, the RPC
+//! message (RFC 5531), and the arguments and results of NFS. The result is [`Decoded`]. A reply has
+//! no procedure number, so the module keeps the calls that have no reply yet. It also stores the
+//! RPC messages that chunks carry. The private data of start-up frames can announce settings (RFC
+//! 8797).
+
+pub mod auth;
+pub mod decoded;
+mod follow;
+pub mod header;
+pub mod message;
+pub mod nfs;
+mod outstanding;
+mod placed;
+pub mod private_data;
+pub mod program;
+#[cfg(test)]
+mod tests;
+mod xdr;
 
 mod rpc_message;
 
 use std::fmt;
 use std::ops::Range;
+
+pub use decoded::Decoded;
+pub(crate) use follow::Follower;
+pub use xdr::Stop;
 
 use super::pdu::PduPart;
 use super::protocol::{self, Len, Protocol, Verdict, word};
