@@ -43,7 +43,8 @@ fn first_paragraph(text: &str) -> &str {
 
 /// The commands that read captures, as tshark does. A user of these commands sometimes types
 /// options of tshark.
-const LIKE_TSHARK: [&str; 9] = ["dissect", "lint", "why", "explain", "export", "follow", "stats", "ladder", "tui"];
+const LIKE_TSHARK: [&str; 10] =
+    ["dissect", "lint", "why", "explain", "export", "follow", "stats", "io", "ladder", "tui"];
 
 /// Returns whether the command line has one of the [`LIKE_TSHARK`] commands, or no command.
 fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {

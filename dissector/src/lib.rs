@@ -22,6 +22,7 @@
 //! | [`rules`] | the requirements that the monitor checks |
 //! | [`filter`] | display filters |
 //! | [`stats`] | statistics of each connection |
+//! | [`io`] | storage commands, and the operations that served them |
 //! | [`diagnosis`] | what happened on each connection, and why it ended |
 //! | [`contents`] | names of protocols other than iWARP |
 //! | [`tree`], [`output`] | text and machine-readable output |
@@ -49,6 +50,7 @@ mod format;
 mod frame_number;
 mod framing;
 pub mod grammar;
+pub mod io;
 mod ip;
 mod joined;
 mod link;

@@ -36,6 +36,7 @@ mod explain;
 mod export;
 pub(crate) mod extcap;
 mod follow;
+mod io;
 mod ladder;
 mod learn;
 mod lint;
@@ -89,6 +90,12 @@ subcommands! {
         ///
         /// The text output begins with what happened on the connections, as `weft why` explains it.
         Stats = stats,
+        /// List the storage commands of a capture (NVMe over RDMA), with their latencies
+        ///
+        /// weft prints one line per command: what it moved, how long each part took, which RDMA
+        /// operations served it, and what was wrong meanwhile. The end of the output has percentiles
+        /// of the latencies, and the number of outstanding commands over time.
+        Io = io,
         /// Draw one connection of a capture as a sequence diagram
         Ladder = ladder,
         /// Capture for Wireshark, with weft's findings as packet comments (extcap)

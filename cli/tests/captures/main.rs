@@ -1,4 +1,4 @@
-//! Tests the commands that read captures: `weft dissect`, `lint`, `why`, `stats`, `ladder`,
+//! Tests the commands that read captures: `weft dissect`, `lint`, `why`, `stats`, `io`, `ladder`,
 //! `follow`, `explain` and `scrub`, on files and interfaces. The module `hostile` tests the findings
 //! of the monitor (the dissector with its rules) about correct and hostile endpoints.
 
@@ -13,6 +13,7 @@ mod export;
 mod extcap;
 mod hostile;
 mod incomplete;
+mod io;
 mod live;
 mod names;
 mod scrub;

@@ -9,6 +9,7 @@ mod files;
 mod filters_doc;
 mod framing;
 mod habits;
+mod io;
 mod iser;
 mod layers;
 mod links;
