@@ -25,6 +25,10 @@ fn findings(arguments: &[&str]) -> Vec<Value> {
         objects.len() as u64 + if arguments.contains(&"note") { 0 } else { counts["note"].as_u64().unwrap() };
     assert_eq!(sum, shown, "{counts}");
     assert_eq!(output.status.code(), Some(i32::from(!objects.is_empty())));
+    // The numbers of the problems depend on the other findings of the output.
+    for object in &mut objects {
+        object.as_object_mut().unwrap().remove("problem");
+    }
     objects
 }
 

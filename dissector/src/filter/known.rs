@@ -382,7 +382,10 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         // If `name` lacks only the part before the last dot, this counts as one wrong letter.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
-    let rank = |known: &'static str| (!is_beginning(&name, known), likely(known), known.len(), known);
-    let (is_other, slips, _, best) = ALL.keys().copied().map(rank).min()?;
+    // Of equally similar names, one of iWARP comes first.
+    let rank = |known: &'static str| {
+        (!is_beginning(&name, known), likely(known), !known.starts_with("iwarp"), known.len(), known)
+    };
+    let (is_other, slips, _, _, best) = ALL.keys().copied().map(rank).min()?;
     (!is_other || slips <= 2.max(name.chars().count() / 3)).then_some(best)
 }

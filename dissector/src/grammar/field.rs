@@ -47,7 +47,7 @@ pub struct Field {
 pub(crate) struct FieldSet([u64; PROTOCOLS]);
 
 /// Number of protocols that declare fields.
-const PROTOCOLS: usize = 19;
+const PROTOCOLS: usize = 20;
 
 impl FieldSet {
     /// Adds a field.

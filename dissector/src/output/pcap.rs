@@ -63,13 +63,13 @@ mod tests {
     fn what_is_written_reads_back() {
         let mut writer = Writer::new(Vec::new(), 101).unwrap();
         writer.packet(1_000_000_002, &[1, 2, 3], 60).unwrap();
-        writer.packet(3, &[], 0).unwrap();
+        writer.packet(2_000_000_003, &[], 0).unwrap();
         let mut capture = Capture::from_reader(Box::new(io::Cursor::new(writer.finish().unwrap()))).unwrap();
         let mut frames = Vec::new();
         while let Some(frame) = capture.next_frame() {
             frames.push((frame.time, frame.link_type, frame.octets.to_vec(), frame.wire_len));
         }
         assert_eq!(capture.note(), None);
-        assert_eq!(frames, [(1_000_000_002, 101, vec![1, 2, 3], 60), (3, 101, vec![], 0)]);
+        assert_eq!(frames, [(1_000_000_002, 101, vec![1, 2, 3], 60), (2_000_000_003, 101, vec![], 0)]);
     }
 }

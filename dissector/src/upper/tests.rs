@@ -283,7 +283,12 @@ fn a_message_that_the_snap_length_cuts_is_not_judged() {
     // 54 bytes of Ethernet, IPv4 and TCP headers, 2 bytes of ULPDU_Length, and an untagged header.
     // The Negotiate Response has 32 bytes.
     let cut = TestConnection(talk.0.cut_to(54 + 2 + 18 + 32), talk.1);
-    assert_eq!(cut.read(), talk.read());
+    // An FPDU whose CRC was not captured can be delivered after an FPDU of the other direction.
+    let sorted = |(mut messages, ulp): (Vec<String>, Option<Ulp>)| {
+        messages.sort();
+        (messages, ulp)
+    };
+    assert_eq!(sorted(cut.read()), sorted(talk.read()));
     let cut = TestConnection(talk.0.cut_to(54 + 2 + 18 + 24), talk.1);
     assert_eq!(cut.read(), (vec!["Negotiate Request".to_owned(), "Data Transfer".to_owned()], Some(Ulp::SmbDirect)));
 }

@@ -691,8 +691,12 @@ async fn an_independent_driven_socket_passes() {
         let endpoint = Endpoint::start_driven();
         let out = tempfile::tempdir().unwrap();
         let found = explored(endpoint.target.clone(), out.path(), 10).await;
-        let explanations: Vec<&str> = found.failures.iter().map(|found| found.result.explanation.as_str()).collect();
-        assert!(explanations.is_empty(), "{explanations:?}");
+        // The socket keeps the connection open after some violations of the tester. Only a SHOULD
+        // forbids this.
+        for found in &found.failures {
+            let violated: Vec<String> = found.result.failing().map(|id| id.to_string()).collect();
+            assert_eq!(violated, ["SDP-8.2.2-8"], "{}", found.result.explanation);
+        }
         assert_eq!((found.progress.sessions, found.stopped), (10, None));
         assert!(found.progress.undecided < 5, "{:?}", found.undecided);
         assert_eq!(found.tester_errors, Vec::<String>::new());

@@ -17,7 +17,7 @@ pub static DESCRIPTOR: Group =
 /// A range of a lock.
 pub static LOCK_INFO: Group = Group { name: "smb2.lock_info", label: "Lock", section: "MS-SMB2 2.2.26.1" };
 
-fields! { 16:
+fields! { 19:
     KIND: "weft.smb2.kind", "Kind of message", Base::Text, "MS-SMB2 2.2.1";
     CREDIT_CHARGE: "smb2.credit.charge", "CreditCharge", Base::Dec, "MS-SMB2 2.2.1", le true;
     NT_STATUS: "smb2.nt_status", "Status", Base::Hex(8), "MS-SMB2 2.2.1", names names::status, le true;

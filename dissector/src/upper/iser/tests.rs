@@ -203,11 +203,11 @@ fn a_command_in_several_segments_is_read_from_its_first_segment() {
         2a000000 00800000 80000000 00000000";
     talk.send(0, &send(header, bhs, &[0x34; 8192]), 1424);
     let (line, unit) = last(&talk);
-    let expected = "SCSI Command WRITE(10) LBA 32768 blocks 128 LUN 0 length 65536 ITT 0x11000000 data 8192 \
+    let expected = "SCSI Command WRITE(10) LBA 128 blocks 128 LUN 0 length 65536 ITT 0x11000000 data 8192 \
         write STag 0xdf37902b offset 0xffff88800a152000";
     assert!(line.ends_with(expected), "{line}");
     assert_eq!(talk.units().0.len() - before, 6);
-    assert_eq!(unit["weft.scsi.lba"], 32768);
+    assert_eq!(unit["weft.scsi.lba"], 128);
     assert_eq!(unit["weft.scsi.blocks"], 128);
     assert_eq!(unit["iser.write_stag"], 0xdf37_902b_u32);
     // Without the last byte of the data, the lengths do not fit.
