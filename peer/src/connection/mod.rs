@@ -40,6 +40,7 @@ mod stream;
 pub use event::{CloseCause, Closed, ClosedBy, Event, Transmit};
 pub use settings::Settings;
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
 
@@ -52,6 +53,10 @@ use crate::mpa::{PrivateDataTooLong, StartupError, WaitDecision, WaitReply, Wait
 use crate::rdmap::{Delivery, Outbound, SendId};
 use crate::reject::reject_if;
 use crate::time::Instant;
+
+/// Longest pause in the middle of a message after which the [deviation](crate::hostile)
+/// `mpa.closes-after-pause` does not close the connection.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1200);
 
 /// A connection, as MPA Initiator or Responder. The [module](self) explains how to drive it.
 #[derive(Debug)]
@@ -241,6 +246,7 @@ impl Connection {
                 self.end(now, ClosedBy::Peer, why);
             }
             State::WaitDecision(_) => self.end(now, ClosedBy::Peer, CloseCause::Fin),
+            State::Operating(stream) if self.conduct.ignores_fin_in_message && !stream.is_at_boundary() => {}
             State::Operating(stream) => {
                 let (at_boundary, may_send) = (stream.is_at_boundary(), stream.may_send);
                 if !at_boundary {
@@ -418,6 +424,9 @@ impl Connection {
         }
         if waited && !stream.awaits_first && self.fin == Fin::Open {
             self.deadline = None;
+        }
+        if self.conduct.closes_after_pause && !stream.awaits_first && self.fin == Fin::Open {
+            self.deadline = (!stream.is_at_boundary()).then_some(now + LONGEST_PAUSE);
         }
         self.state = State::Operating(stream);
     }

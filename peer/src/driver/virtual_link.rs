@@ -339,8 +339,9 @@ impl VirtualLink {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
         let window = if port.is_none() { self.window } else { Self::WINDOW };
+        let reassembly = Reassembly::new(self.conduct, self.first_sequence, number);
         let mut simulation = lock(&self.simulation);
-        simulation.open(number, connection, mangler, window, Reassembly::new(self.conduct, self.first_sequence));
+        simulation.open(number, connection, mangler, window, reassembly);
         let back = simulation.now + Self::LATENCY;
         simulation.run_until(back);
         drop(simulation);

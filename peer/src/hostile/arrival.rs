@@ -42,6 +42,19 @@ fn repeat_length(octets: &mut Vec<u8>, state: &mut DeviationState) {
     }
 }
 
+/// Number of segments of one kind that a deviation of many messages accepts on a stream.
+const ACCEPTED: u32 = 100;
+
+/// Drops the segment if `counted` is set and [`ACCEPTED`] such segments have arrived before.
+fn drop_after_many(octets: &mut Vec<u8>, state: &mut DeviationState, counted: bool) {
+    if counted {
+        state.count = state.count.saturating_add(1);
+        if state.count > ACCEPTED {
+            octets.clear();
+        }
+    }
+}
+
 /// Rejects Writes to, and Reads from, the STag of a Send with Invalidate whose last segment has not
 /// arrived.
 fn invalidate_early(octets: &[u8], state: &mut DeviationState) -> Option<Fault> {
@@ -187,6 +200,19 @@ deviations! {
         "ends the connection after a DDP or RDMAP error, but sends no Terminate";
     "rdmap.ignores-terminate" [SegmentArrived(|octets| if opcode(octets) == Opcode::TERMINATE { octets.clear() })]
         ["RDMAP-5.4-4"] "ignores the peer's Terminate";
+    "rdmap.loses-later-empty-sends" [SegmentArrivedAfter(|octets, state| {
+        let counted = SENDS.contains(&opcode(octets)) && word(octets, MO) == 0 && !has_payload(octets);
+        drop_after_many(octets, state, counted);
+    })] ["RDMAP-5.3-5", "DDP-5.2-4"] "loses each Send without payload after the first 100 such Sends of a connection";
+    "rdmap.loses-later-read-requests" [SegmentArrivedAfter(|octets, state| {
+        let counted = opcode(octets) == Opcode::READ_REQUEST;
+        drop_after_many(octets, state, counted);
+    })] ["RDMAP-5.2.1-18"] "loses each Read Request after the first 100 Read Requests of a connection";
+    "rdmap.loses-later-solicited-sends" [SegmentArrivedAfter(|octets, state| {
+        let counted = matches!(opcode(octets), Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
+        drop_after_many(octets, state, counted);
+    })] ["RDMAP-5.3-5", "DDP-5.2-4"]
+        "loses each segment of a Send with Solicited Event after the first 100 such segments of a connection";
     "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
         "assigns consecutive STags";
     "rdmap.needs-a-receive-for-terminate" [RefusesSegment(|octets, state| needs_a_send(octets, state, Opcode::TERMINATE))] ["RDMAP-5.4-3"] "rejects a Terminate that arrives before the first Send, and reports that no buffer is available";

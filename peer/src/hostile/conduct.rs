@@ -8,6 +8,8 @@ deviations! {
         "sends a Reply to a malformed Request before it closes the connection";
     "mpa.begins-without-reply" [Conduct(|conduct| conduct.begins_without_reply = true)] ["MPA-7.1.2-11", "MPA-7.1.2-13"]
         "sends an FPDU right after its Request, before the Reply arrives";
+    "mpa.closes-after-pause" [Conduct(|conduct| conduct.closes_after_pause = true)] ["RDMAP-5.3-5", "DDP-5.2-4"]
+        "closes the connection if no bytes arrive for more than 1.2 seconds in the middle of a message";
     "mpa.closes-late" [Conduct(|conduct| conduct.closes_late = true)] ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
         "leaves the connection open after a malformed start-up frame until start-up times out";
     "mpa.completes-cut-crc" [Conduct(|conduct| conduct.completes_cut_crc = true)]
@@ -25,6 +27,8 @@ deviations! {
         "loses the first FPDU that it receives as Responder";
     "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
         "skips an invalid FPDU and delivers the following FPDUs";
+    "mpa.ignores-fin-in-message" [Conduct(|conduct| conduct.ignores_fin_in_message = true)] ["MPA-8-15"]
+        "leaves the connection open if the peer's FIN arrives in the middle of a message or of a Read";
     "mpa.keeps-open-after-error" [Conduct(|conduct| conduct.keeps_open = true)] ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
         "leaves the connection open after a Terminate";
     "mpa.needs-alignment" [Conduct(|conduct| conduct.needs_alignment = true)] ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]

@@ -1,6 +1,7 @@
 //! Deviations in the TCP of the target: which bytes of TCP segments it passes to MPA, when it passes
-//! them, and which bytes it sends if the tester's window is small. These deviations have an effect
-//! only on the virtual link, where the tester can choose its TCP segments.
+//! them, which bytes it sends if the tester's window is small, and which connections it serves.
+//! These deviations have an effect only on the virtual link, where the tester can choose its TCP
+//! segments.
 
 deviations! {
     "mpa.begins-with-first-arrival" [Reassembly(|conduct| conduct.begins_with_first_arrival = true)] ["MPA-7.1.5-4"]
@@ -17,4 +18,8 @@ deviations! {
     "mpa.passes-over-gap" [Reassembly(|conduct| conduct.passes_over_gap = true)]
         ["MPA-6-5", "MPA-7.1.5-4", "DDP-5.4-4", "RDMAP-5.5-9", "RDMAP-7306.5.4-6", "RDMAP-3.1-11"]
         "processes the bytes of a TCP segment as soon as it arrives, although earlier bytes are missing";
+    "rdmap.blocks-other-connections" [Reassembly(|conduct| conduct.blocks_others = true)] ["RDMAP-5.3-5"]
+        "serves no other connection while its peer does not read what it has sent on one connection";
+    "rdmap.loses-later-connections" [Reassembly(|conduct| conduct.loses_later_connections = true)] ["RDMAP-5.3-5", "RDMAP-5.2.1-18"]
+        "receives no bytes on any connection after its first 100 connections";
 }

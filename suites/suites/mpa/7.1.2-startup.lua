@@ -182,3 +182,24 @@ case {
     end
   end,
 }
+
+case {
+  id = "mpa/7.1.2-startup/slow-request",
+  title = "The responder accepts a Request that pauses for seconds in the middle",
+  requirements = { "MPA-7.1.2-8" },
+  tags = { "startup", "segments" },
+  tier = "default",
+  -- The pauses are in the key, before the flags, or in the private data. All pauses have 3 s.
+  parameters = { first = { 1, 16, 22 }, ms = { 1500, 3000 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local request = t:request { private_data = "12345678" }
+    local conn = t:connect()
+    local cuts = p.ms == 3000 and { p.first } or { p.first, p.first + 4 }
+    conn:send(request, { deviates = request, cuts = cuts, pause = p.ms / 1000 })
+    conn:expect_reply { requirement = "MPA-7.1.2-8", reject = false, within = 10, overdue_fails = true }
+    conn:close()
+  end,
+}

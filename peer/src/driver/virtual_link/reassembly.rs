@@ -17,6 +17,8 @@ const CHANGED: u8 = 0xe7;
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
     conduct: ReassemblyConduct,
+    /// Whether a deviation loses all bytes of this connection.
+    loses_all: bool,
     /// Offset in the stream of the byte with the sequence number 0, after the wrap.
     wrap: Option<u64>,
     /// Offset in the stream of the next byte to pass.
@@ -28,10 +30,11 @@ pub(super) struct Reassembly {
 
 impl Reassembly {
     /// Creates the reassembly of a new connection. `first_sequence` is the sequence number of the
-    /// stream's first byte.
-    pub(super) fn new(conduct: ReassemblyConduct, first_sequence: Option<u32>) -> Self {
+    /// stream's first byte. `earlier` is the number of connections before this one.
+    pub(super) fn new(conduct: ReassemblyConduct, first_sequence: Option<u32>, earlier: u32) -> Self {
         let wrap = first_sequence.map(|first| (1 << 32) - u64::from(first));
-        Reassembly { conduct, wrap, ..Reassembly::default() }
+        let loses_all = conduct.loses_later_connections && earlier >= ReassemblyConduct::SERVED;
+        Reassembly { conduct, loses_all, wrap, ..Reassembly::default() }
     }
 
     /// Handles a TCP segment whose first byte has the offset `begin` in the stream. Calls `pass`
@@ -63,6 +66,11 @@ impl Reassembly {
         !self.conduct.loses_fragments
     }
 
+    /// Returns whether the target serves no other connection while the tester does not read.
+    pub(super) fn blocks_others(&self) -> bool {
+        self.conduct.blocks_others
+    }
+
     /// Returns the bytes that the target still sends after the tester has read only a part of them.
     pub(super) fn rest(&self, octets: Bytes) -> Bytes {
         if !self.conduct.changes_rest {
@@ -80,6 +88,9 @@ impl Reassembly {
     fn advance(&mut self, octets: Bytes, pass: &mut impl FnMut(Bytes)) {
         let begin = self.next;
         self.next = end_of(begin, &octets);
+        if self.loses_all {
+            return;
+        }
         match self.wrap.filter(|_| self.conduct.loses_after_wrap) {
             None => pass(octets),
             Some(wrap) if begin < wrap => {
@@ -169,7 +180,7 @@ mod tests {
         let mut conduct = ReassemblyConduct::default();
         change(&mut conduct);
         // The byte with the offset 4 has the sequence number 0.
-        passed_by(Reassembly::new(conduct, Some(u32::MAX - 3)), segments)
+        passed_by(Reassembly::new(conduct, Some(u32::MAX - 3), 0), segments)
     }
 
     #[test]
@@ -181,9 +192,14 @@ mod tests {
         let begins = |conduct: &mut ReassemblyConduct| conduct.begins_with_first_arrival = true;
         assert_eq!(with(begins, &[(2, b"cd"), (0, b"ab")]), b"cdab");
         assert_eq!(with(begins, &[(0, b"ab"), (3, b"d"), (2, b"c")]), b"abcd");
+        let later = |earlier| {
+            let conduct = ReassemblyConduct { loses_later_connections: true, ..ReassemblyConduct::default() };
+            passed_by(Reassembly::new(conduct, None, earlier), &[(0, b"ab")])
+        };
+        assert_eq!((&later(99)[..], &later(100)[..]), (&b"ab"[..], &b""[..]));
         let rest = |changes_rest| {
             let conduct = ReassemblyConduct { changes_rest, ..ReassemblyConduct::default() };
-            Reassembly::new(conduct, None).rest(Bytes::from_static(b"abcde"))
+            Reassembly::new(conduct, None, 0).rest(Bytes::from_static(b"abcde"))
         };
         assert_eq!((&rest(false)[..], &rest(true)[..]), (&b"abcde"[..], &[b'a', b'b', CHANGED, b'd', b'e'][..]));
     }

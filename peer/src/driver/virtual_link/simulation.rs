@@ -205,7 +205,14 @@ impl Simulation {
     pub(super) fn next(&self) -> Option<Instant> {
         let mapper = self.pm_server.as_ref().and_then(PmServer::next);
         let client = self.pm_client.as_ref().and_then(PmClient::next);
-        self.machines.values().filter_map(Machine::next).chain(mapper).chain(client).min()
+        let is_blocked = self.is_blocked();
+        let machines = self.machines.values().filter(|machine| !is_blocked || machine.is_held_back());
+        machines.filter_map(Machine::next).chain(mapper).chain(client).min()
+    }
+
+    /// Returns whether a deviation uses only the connections that the tester does not read.
+    fn is_blocked(&self) -> bool {
+        self.machines.values().any(|machine| machine.reassembly.blocks_others() && machine.is_held_back())
     }
 
     /// Runs until a suspended connection opens a new TCP connection to `port`, but at most until
@@ -233,7 +240,8 @@ impl Simulation {
         for (number, connection) in self.pm_client.as_mut().map(|client| client.handle(now)).unwrap_or_default() {
             self.open(number, connection, None, WINDOW, Reassembly::default());
         }
-        for machine in self.machines.values_mut() {
+        let is_blocked = self.is_blocked();
+        for machine in self.machines.values_mut().filter(|machine| !is_blocked || machine.is_held_back()) {
             if machine.next().is_some_and(|at| at <= now) {
                 machine.handle(now);
             }

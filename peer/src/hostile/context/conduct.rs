@@ -21,6 +21,8 @@ pub(crate) struct Conduct {
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU right after its Request.
     pub(crate) begins_without_reply: bool,
+    /// The connection closes if no bytes arrive for a while in the middle of a message.
+    pub(crate) closes_after_pause: bool,
     /// After a malformed start-up frame, the connection stays open until start-up times out.
     pub(crate) closes_late: bool,
     /// The end of start-up is reported as the completion of a receive, but the receive remains
@@ -63,6 +65,8 @@ pub(crate) struct Conduct {
     pub(crate) notifies_unsolicited: bool,
     /// When a Queue Pair ends, the receives in its shared receive queue are flushed.
     pub(crate) flushes_shared_receives: bool,
+    /// A FIN of the peer is ignored if it arrives in the middle of a message.
+    pub(crate) ignores_fin_in_message: bool,
     /// Immediate Data uses two receives.
     pub(crate) immediate_takes_two: bool,
     /// A Send is placed as if its receive had one part, which begins where the first part begins.

@@ -314,7 +314,7 @@ impl Context<'_> {
                     self.llp.as_ref().and_then(|llp| llp.deframer.as_ref()).is_none_or(Deframer::is_at_boundary);
                 if ends_cleanly && self.qp.is_idle() && !self.qp.is_mid_message() {
                     self.react(QpEvent::LlpCloseDone, Cause::default());
-                } else {
+                } else if !hostile::hook::conduct(&self.shared.deviations).ignores_fin_in_message {
                     let code = TerminateError::RDMAP_CATASTROPHIC_STREAM;
                     self.react(QpEvent::LlpCloseBusy, Cause::reported(EventId::BadLlpClose, code));
                 }

@@ -236,6 +236,19 @@ pub(crate) const CHECKS: &[Check] = &[
         let machine = receives(d, true, false, &[WRITE, &bad(1), &send(1, b"good")]);
         machine.received() == [b"good"] && machine.sent.is_empty()
     }),
+    ("mpa.closes-after-pause", |d| {
+        let fpdu = send(1, b"one");
+        let mut machine = receives(d, true, false, &[WRITE, &fpdu[..9]]);
+        machine.pass(std::time::Duration::from_secs(2));
+        machine.octets(&fpdu[9..]);
+        machine.received().is_empty()
+    }),
+    ("mpa.ignores-fin-in-message", |d| {
+        let mut machine = receives(d, true, false, &[WRITE, &send(1, b"one")[..9]]);
+        machine.fin();
+        machine.pass(std::time::Duration::from_secs(3600));
+        machine.sent.is_empty()
+    }),
     ("mpa.keeps-open-after-error", |d| {
         let mut machine = receives(d, true, false, &[WRITE, &bad(1)]);
         machine.pass(std::time::Duration::from_secs(3600));

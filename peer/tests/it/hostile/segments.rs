@@ -106,3 +106,25 @@ pub(crate) const CHECKS: &[Check] = &[
         })
     }),
 ];
+
+/// Returns whether the target answers on a connection while the tester does not read the answer on
+/// another connection.
+fn serves_neighbour(deviations: &Deviations) -> bool {
+    run(async {
+        let mut link = link(deviations);
+        // The first bytes of an answer fill the window.
+        link.set_receive_buffer(1);
+        let mut unread = started(&mut link).await;
+        let mut other = started(&mut link).await;
+        unread.send(SEND).await.unwrap();
+        assert_eq!(next(&mut other).await, Received::TimedOut);
+        other.send(SEND).await.unwrap();
+        next(&mut other).await != Received::TimedOut
+    })
+}
+
+#[test]
+fn only_a_deviation_makes_connections_depend_on_each_other() {
+    assert!(serves_neighbour(&Deviations::NONE));
+    assert!(!serves_neighbour(&Deviations::from_names(["rdmap.blocks-other-connections"]).unwrap()));
+}
