@@ -2,8 +2,8 @@
 //!
 //! [`Live`] captures frames on an interface, and can also send frames on this interface.
 //! [`interfaces`] lists the interfaces of this machine, and [`check_filter`] checks a capture
-//! filter. [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate does not parse frames, does not write
-//! files, and does not decide when to stop.
+//! filter. [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate
+//! does not parse frames, does not write files, and does not decide when to stop.
 //!
 //! libpcap is the only system library that weft uses, and it is optional. If a build does not find
 //! libpcap, or if the feature `live` is disabled, the crate has the same functions. In this case,

@@ -29,6 +29,7 @@ use weft_dissector::output::fields::Columns;
 
 pub(super) use annotate::annotate;
 pub(super) use excerpt::write_connections;
+pub(super) use frame_writer::FrameWriter;
 
 use self::frames::Presentation;
 use self::statistics::Statistics;

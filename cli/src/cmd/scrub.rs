@@ -1,16 +1,16 @@
 //! `weft scrub`: writes a copy of a capture without payload and addresses.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weft_dissector::Dissector;
-use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::output::text::counted;
 use weft_dissector::scrub::{Counts, Planner, Scrubber, Survey};
+use weft_dissector::source::Frame;
 
+use super::dissect::FrameWriter;
 use crate::exit::{BadInput, note, reject, unwritable};
 use crate::input::{DecodeAs, Input, Next, RereadableCapture, refuse_same};
 
@@ -87,29 +87,12 @@ fn plan(capture: &RereadableCapture, new: impl Fn() -> Dissector) -> anyhow::Res
 
 /// Writes all frames of the capture after their replacement. Interfaces have no names.
 fn copy(input: &mut Input, scrubber: &mut Scrubber, out: impl Write) -> io::Result<()> {
-    let mut writer = Writer::new(out, Some(COMMENT))?;
-    let mut interfaces = HashMap::new();
+    let mut writer = FrameWriter::new(out, COMMENT)?;
     while let Next::Frame(frame) = input.next() {
-        let key = (frame.interface, frame.link_type);
-        let interface = match interfaces.get(&key) {
-            Some(number) => *number,
-            None => {
-                let interface = Interface { link_type: frame.link_type, ..Interface::default() };
-                let number = writer.interface(&interface)?;
-                interfaces.insert(key, number);
-                number
-            }
-        };
-        writer.packet(&PacketBlock {
-            interface,
-            time: frame.time,
-            octets: scrubber.frame(&frame),
-            wire_len: frame.wire_len,
-            direction: None,
-            comments: &[],
-        })?;
+        let octets = scrubber.frame(&frame);
+        writer.frame(&Frame { octets, ..frame }, &[])?;
     }
-    writer.finish().map(drop)
+    writer.finish()
 }
 
 /// Reports on standard error what was replaced, and what weft could not read.

@@ -31,7 +31,7 @@ fn scrub(from: &Path, to: &Path) -> String {
 /// The captures in the folder `captures`.
 fn captures() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for kind in ["causes", "osc", "portmap", "sdp", "siw"] {
+    for kind in ["causes", "osc", "portmap", "sdp", "siw", "storage"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures").join(kind);
         let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         found.extend(files.filter(|file| file.extension().is_some_and(|it| it == "pcap" || it == "pcapng")));

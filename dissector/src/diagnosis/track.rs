@@ -208,8 +208,8 @@ impl Track {
             let octets = view.payload.beginning();
             let is_complete = view.last() && octets.len() == view.payload_len as usize;
             self.buffers[direction].add_send(unit.frame, octets, is_complete);
-            let message = unit.context.and_then(|context| context.ulp_message);
-            if let Some(max) = message.and_then(|message| ulp_adverts::max_receive(&message, octets)) {
+            let message = unit.context.and_then(|context| context.ulp_message.as_ref());
+            if let Some(max) = message.and_then(ulp_adverts::max_receive) {
                 self.max_receive[direction] = Some((max, unit.frame));
             }
             if let Some(buffer) = ulp_adverts::read(octets, unit.frame) {

@@ -25,13 +25,13 @@ fn long(octets: &[u8], at: usize) -> Option<u64> {
 
 /// The length in octets of the longest Send that the sender of `message` accepts, if the message
 /// announces it: MaxReceiveSize of SMB Direct (MS-SMBD section 2.2).
-pub(super) fn max_receive(message: &UlpMessage, octets: &[u8]) -> Option<u32> {
-    let at = match message {
-        UlpMessage::SmbDirect(smb_direct::Message::NegotiateRequest { .. }) => 12,
-        UlpMessage::SmbDirect(smb_direct::Message::NegotiateResponse { status: 0, .. }) => 24,
-        _ => return None,
-    };
-    Some(u32::from_le_bytes(*octets.get(at..)?.first_chunk()?))
+pub(super) fn max_receive(message: &UlpMessage) -> Option<u32> {
+    let UlpMessage::SmbDirect(message) = message else { return None };
+    match message {
+        smb_direct::Message::NegotiateRequest { sizes, .. }
+        | smb_direct::Message::NegotiateResponse { status: 0, sizes, .. } => Some(sizes.max_receive),
+        smb_direct::Message::NegotiateResponse { .. } | smb_direct::Message::Data { .. } => None,
+    }
 }
 
 /// The buffer that the Send with the first octets `octets` advertises, if the Send is a command.

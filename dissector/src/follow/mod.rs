@@ -117,6 +117,8 @@ impl ConnectionState {
         }
         if self.context.sdp.is_none() {
             self.record_ulp(unit, view);
+        } else {
+            self.context.ulp_message = None;
         }
         self.record_smb(unit, view);
         self.record_rpc(unit, view);
@@ -150,7 +152,11 @@ impl ConnectionState {
         if let Kind::Startup(kind, part) = unit.kind {
             self.context.ulp_startup = self.protocol.startup(kind, direction, part);
         }
-        self.context.ulp_message = view.and_then(|view| self.protocol.segment(direction, view, unit.frame));
+        // A message is large. Most units have none, and then nothing is copied.
+        self.context.ulp_message = None;
+        if let Some(message) = view.and_then(|view| self.protocol.segment(direction, view, unit.frame)) {
+            self.context.ulp_message = Some(message);
+        }
         self.context.ulp = self.protocol.name();
     }
 

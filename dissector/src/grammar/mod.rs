@@ -21,6 +21,7 @@ pub mod iser;
 pub mod mpa;
 pub mod nfs;
 pub mod nvme;
+mod output;
 pub mod portmap;
 pub mod rdmap;
 mod reader;

@@ -106,7 +106,7 @@ impl Locator {
 
 /// Visits the settings in the private data of a start-up frame, if there are any.
 pub(super) fn visit_startup<V: Visitor>(frame: Part<'_>, visitor: &mut V) {
-    let Some((private, private_at)) = private_data::of_startup_frame(frame) else { return };
+    let Some((private, private_at)) = crate::upper::private_data(frame) else { return };
     let Some(found) = PrivateData::find(private) else { return };
     let at = private_at + found.at;
     visitor.enter(&PRIVATE_DATA, at..at + private_data::LEN);

@@ -70,6 +70,9 @@ pub(super) struct IoConnection {
     early: Early,
     /// Number of commands so far.
     serials: u64,
+    /// The value of `serials` when bytes were missing for the last time. All earlier commands have
+    /// their mark.
+    marked: u64,
     transport: Transport,
     /// For each direction, the latest Send and its first segment.
     sends: [Option<(Msn, CapturePoint)>; 2],
@@ -105,6 +108,7 @@ impl IoConnection {
             reads: VecDeque::new(),
             early: Early::default(),
             serials: 0,
+            marked: 0,
             transport: Transport::default(),
             sends: [None; 2],
             is_complete,
@@ -195,7 +199,10 @@ impl IoConnection {
     /// Records that bytes are missing, or that an FPDU or a message could not be read.
     fn record_gap(&mut self) {
         self.is_complete = false;
-        self.in_flight.iter_mut().for_each(TrackedCommand::record_gap);
+        let marked = self.marked;
+        let commands = self.in_flight.iter_mut().rev().take_while(|command| command.serial >= marked);
+        commands.for_each(TrackedCommand::record_gap);
+        self.marked = self.serials;
     }
 
     /// Records a message that was captured from `span.0` to `span.1`.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Maximum number of columns.
 const MAX_COLUMNS: usize = 64;
-/// The width of a column at the begin, in nanoseconds.
+/// The width of a column at the start, in nanoseconds.
 const SMALLEST_WIDTH: u64 = 1000;
 
 /// The number of outstanding commands over time. A column has the maximum in its interval. If there

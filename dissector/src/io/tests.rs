@@ -300,6 +300,22 @@ fn a_gap_is_reported_and_not_guessed() {
 }
 
 #[test]
+fn each_gap_marks_the_commands_in_flight() {
+    let mut queue = Queue::new();
+    for id in 7..10 {
+        queue.read(id, 32);
+        let lost = queue.response_fpdu(id, 0);
+        queue.wire.lose(1, &lost);
+        queue.place(0, 16, true);
+    }
+    // This command acknowledges the octets after the last gap.
+    queue.read(10, 32);
+    let found = queue.commands();
+    let states: Vec<_> = found.iter().take(3).map(|command| (command.id, command.state, command.gap)).collect();
+    assert_eq!(states, [7, 8, 9].map(|id| (id, CommandState::Gap, true)));
+}
+
+#[test]
 fn retransmissions_count_while_the_command_is_in_flight() {
     let mut queue = Queue::new();
     let octets = queue.command_fpdu(7, 0x02, &keyed(32), &[]);

@@ -20,9 +20,9 @@
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
 //! strings. A field that a unit can have several times is a list of its values. A list of headers,
-//! such as the requests in a message of SMB, is an array of objects. If Wireshark has the same field,
-//! weft uses Wireshark's name for it. Later versions may add keys, but the meaning of a key never
-//! changes.
+//! such as the requests in a message of SMB, is an array of objects. If Wireshark has the same
+//! field, weft uses Wireshark's name for it. Later versions may add keys, but the meaning of a key
+//! never changes.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -12,6 +12,8 @@ use super::plan::DirectionKey;
 
 /// IP protocol number.
 const TCP: u8 = 6;
+/// Length in octets of the longest TCP header.
+const LONGEST_TCP_HEADER: usize = 60;
 /// Maximum number of incomplete packets. If there are more, weft drops all of them.
 const MAX_WAITING: usize = 4096;
 
@@ -62,7 +64,10 @@ impl Fragments {
             return;
         }
         let total = parts.iter().map(|(_, part)| part.offset + part.len).max().unwrap_or(0);
-        let Some(head) = total.checked_sub(packet.payload_len as usize) else { return };
+        let head = total.checked_sub(packet.payload_len as usize);
+        // If the fragments contradict each other, the headers seem to be longer than possible. Then
+        // octets of the payload would stay.
+        let Some(head) = head.filter(|head| *head <= LONGEST_TCP_HEADER) else { return };
         let seq = seq.wrapping_add(u32::from(syn));
         for (number, part) in parts {
             self.found.insert(number, SegmentPart { key: (stream, packet.src), seq, head, offset: part.offset });

@@ -66,7 +66,7 @@ pub(super) fn sdp_headers_len(octets: &[u8], order: FieldOrder) -> usize {
 }
 
 /// The fields of a command of NVMe over RDMA or of iSCSI (iSER) that name a buffer. The diagnosis
-/// reads these fields, although it does not recognise the protocols.
+/// reads these fields also on a connection without a recognised protocol.
 fn command(octets: &[u8]) -> [Range<usize>; 2] {
     const NVME_LEN: usize = 64;
     const ISER_LEN: usize = 28;
@@ -131,7 +131,9 @@ fn send(
         return [NOTHING; 2];
     };
     if mo == 0 {
-        *open = Some(OpenSend { msn, headers: upper.headers(payload.beginning(), is_last) });
+        let octets = payload.beginning();
+        let is_complete = is_last && octets.len() == payload.len();
+        *open = Some(OpenSend { msn, headers: upper.headers(octets, is_complete) });
     }
     let Some(send) = open.as_ref().filter(|send| send.msn == msn) else { return [NOTHING; 2] };
     let start = mo as usize;

@@ -60,6 +60,27 @@ fn write(payload: &[u8]) -> Vec<u8> {
     fpdu(&[hex("c140 11223344 0000000000001000"), payload.to_vec()].concat())
 }
 
+/// The private data names NVMe. The command is an Identify, and the response has the same CID.
+#[test]
+fn keeps_the_capsules_of_nvme() {
+    let (mut request, mut accept) = (hex("0000 0000 2000 1f00"), hex("0000 2000"));
+    request.resize(32, 0);
+    accept.resize(32, 0);
+    let mut wire = Wire::started_as(&startup_frame(0x40, 1, &request), &reply_frame(0x40, 1, &accept));
+    let mut command = hex("0640 0100 00000000 0000000000000000 0000000000000000");
+    command.extend(hex("0000000000100000 001000 11223344 40 01000000"));
+    command.resize(64, 0);
+    let response = hex("00000000 00000000 0200 0000 0100 0000");
+    let send = |octets: &[u8]| fpdu(&[&hex("4143 00000000 00000000 00000001 00000000")[..], octets].concat());
+    wire.send(0, &send(&[&command[..], b"SECRET"].concat()));
+    wire.send(1, &send(&response));
+    let found = frames(&check(&wire));
+    // The DDP header ends at offset 20 of the FPDU.
+    assert_eq!(found[4][74..138], command);
+    assert_eq!(&found[4][138..144], b"VVVVVV");
+    assert_eq!(found[5][74..90], response);
+}
+
 #[test]
 fn replaces_payload_and_addresses() {
     let mut wire = Wire::started_as(

@@ -28,5 +28,5 @@ mod tests;
 
 pub use pdu::DissectorName;
 pub(crate) use recognition::Recognition;
-pub(crate) use startup::Startup;
+pub(crate) use startup::{Startup, private_data};
 pub use table::{Ulp, UlpMessage};

@@ -26,7 +26,7 @@ use crate::part::Part;
 pub(super) const MAX_TESTED_SENDS: u8 = 32;
 
 /// An incomplete Send: its MSN, and the test results for its first bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct PartialSend {
     msn: Msn,
     verdicts: [Verdict<UlpMessage>; Ulp::COUNT],
@@ -45,13 +45,15 @@ enum State {
 #[derive(Debug, Clone)]
 pub(crate) struct Recognition {
     state: State,
-    partial: [Option<PartialSend>; 2],
+    /// The incomplete Send of each direction. It is large, and most connections have none.
+    partial: [Option<Box<PartialSend>>; 2],
     protocols: Connections,
 }
 
 impl Default for Recognition {
     fn default() -> Self {
-        Recognition { state: State::Looking(MAX_TESTED_SENDS), partial: [None; 2], protocols: Connections::default() }
+        let (state, partial) = (State::Looking(MAX_TESTED_SENDS), [None, None]);
+        Recognition { state, partial, protocols: Connections::default() }
     }
 }
 
@@ -95,24 +97,29 @@ impl Recognition {
             return None;
         }
         let (msn, mo) = (header.msn(), header.mo.get());
+        let len = u64::from(mo) + u64::from(view.payload_len);
+        let send = SendInfo { direction, frame, len, is_recognised: self.name().is_some() };
         if mo == 0 {
             let bytes = view.payload.beginning();
             let is_complete = view.last() && bytes.len() == view.payload_len as usize;
-            let verdicts = Connections::read(bytes, is_complete, self.name());
-            self.partial[direction] = Some(PartialSend { msn, verdicts });
+            let mut verdicts = Connections::read(bytes, is_complete, self.name());
+            if view.last() {
+                // Most Sends have one segment. Their results need not be stored.
+                self.partial[direction] = None;
+                return self.complete_send(&mut verdicts, &send);
+            }
+            self.partial[direction] = Some(Box::new(PartialSend { msn, verdicts }));
         }
         if !view.last() {
             return None;
         }
-        let partial = self.partial[direction].take().filter(|partial| partial.msn == msn)?;
-        let len = u64::from(mo) + u64::from(view.payload_len);
-        let is_recognised = self.name().is_some();
-        self.complete_send(partial, &SendInfo { direction, frame, len, is_recognised })
+        let mut partial = self.partial[direction].take().filter(|partial| partial.msn == msn)?;
+        self.complete_send(&mut partial.verdicts, &send)
     }
 
     /// Allocated memory in bytes.
     pub(crate) fn memory(&self) -> usize {
-        self.protocols.memory()
+        self.partial.iter().flatten().count() * size_of::<PartialSend>() + self.protocols.memory()
     }
 
     /// Processes a tagged segment. A segment of a Read Response can prove a protocol, or can
@@ -133,12 +140,17 @@ impl Recognition {
         }
     }
 
-    fn complete_send(&mut self, partial: PartialSend, send: &SendInfo) -> Option<UlpMessage> {
-        let fits = |verdict: Verdict<UlpMessage>| match verdict {
-            Verdict::Is { len: due, .. } if !due.fits(send.len) => Verdict::Not,
-            other => other,
-        };
-        let mut verdicts = partial.verdicts.map(fits);
+    /// Processes a complete Send. `verdicts` are the test results for its first bytes.
+    fn complete_send(
+        &mut self,
+        verdicts: &mut [Verdict<UlpMessage>; Ulp::COUNT],
+        send: &SendInfo,
+    ) -> Option<UlpMessage> {
+        for verdict in &mut *verdicts {
+            if matches!(*verdict, Verdict::Is { len: due, .. } if !due.fits(send.len)) {
+                *verdict = Verdict::Not;
+            }
+        }
         if let State::Named(ulp) = self.state {
             let is_disproved = match &mut verdicts[ulp as usize] {
                 Verdict::Is { parsed, .. } => match self.protocols.message(send, parsed) {
@@ -153,7 +165,7 @@ impl Recognition {
             }
             return None;
         }
-        for verdict in &mut verdicts {
+        for verdict in verdicts {
             let Verdict::Is { parsed, proves, .. } = verdict else { continue };
             let is_proved = match self.protocols.message(send, parsed) {
                 Judgement::Open => *proves,

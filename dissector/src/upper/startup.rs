@@ -7,6 +7,16 @@ use zerocopy::FromBytes;
 use crate::direction::Direction;
 use crate::part::Part;
 
+/// The private data of the protocol above RDMAP in a start-up frame, without the words of RFC 6581,
+/// and its offset in the frame in bytes. `None` if bytes of the frame were not captured, or if the
+/// direction ends inside the frame.
+pub(crate) fn private_data(frame: Part<'_>) -> Option<(&[u8], usize)> {
+    let (raw, _) = RawStartup::read_from_prefix(frame.get(0..HEADER_LEN)?).ok()?;
+    let has_words = raw.revision >= 2 && raw.flags & FLAG_S != 0;
+    let at = if has_words { HEADER_LEN + ENHANCED_LEN } else { HEADER_LEN };
+    frame.get(at..HEADER_LEN + usize::from(raw.pd_length.get())).map(|private| (private, at))
+}
+
 /// A start-up frame with its private data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Startup<'a> {
@@ -27,9 +37,7 @@ impl<'a> Startup<'a> {
     /// direction ends inside the frame.
     pub(crate) fn read(kind: StartupKind, direction: Direction, part: Part<'a>) -> Option<Self> {
         let (raw, _) = RawStartup::read_from_prefix(part.get(0..HEADER_LEN)?).ok()?;
-        let has_words = raw.revision >= 2 && raw.flags & FLAG_S != 0;
-        let private_at = if has_words { HEADER_LEN + ENHANCED_LEN } else { HEADER_LEN };
-        let private = part.get(private_at..HEADER_LEN + usize::from(raw.pd_length.get()))?;
+        let (private, private_at) = private_data(part)?;
         Some(Startup { kind, direction, rejects: raw.flags & FLAG_R != 0, private, private_at })
     }
 }

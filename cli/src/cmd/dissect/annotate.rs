@@ -103,9 +103,10 @@ impl<W: Write> Sink for Annotator<W> {
             return;
         }
         let text = comment(finding);
-        match self.batch.iter_mut().rev().find(|waiting| waiting.number == finding.frame) {
-            Some(waiting) => waiting.comments.push(text),
-            None => self.late.push(format!("frame {}: {text}", finding.frame)),
+        // The frames are in the order of their numbers.
+        match self.batch.binary_search_by_key(&finding.frame, |waiting| waiting.number) {
+            Ok(at) => self.batch[at].comments.push(text),
+            Err(_) => self.late.push(format!("frame {}: {text}", finding.frame)),
         }
     }
 }

@@ -8,19 +8,19 @@ use weft_dissector::source::Frame;
 
 /// Writes frames. Each pair of interface and link type in the input becomes an interface of the
 /// output.
-pub(super) struct FrameWriter<W> {
+pub(in crate::cmd) struct FrameWriter<W> {
     writer: Writer<W>,
     interfaces: HashMap<(u32, u16), u32>,
 }
 
 impl<W: Write> FrameWriter<W> {
     /// Writes the header of the file, with a comment.
-    pub(super) fn new(out: W, comment: &str) -> io::Result<Self> {
+    pub(in crate::cmd) fn new(out: W, comment: &str) -> io::Result<Self> {
         Ok(FrameWriter { writer: Writer::new(out, Some(comment))?, interfaces: HashMap::new() })
     }
 
     /// Writes a frame with comments.
-    pub(super) fn frame(&mut self, frame: &Frame<'_>, comments: &[String]) -> io::Result<()> {
+    pub(in crate::cmd) fn frame(&mut self, frame: &Frame<'_>, comments: &[String]) -> io::Result<()> {
         let key = (frame.interface, frame.link_type);
         let interface = match self.interfaces.get(&key) {
             Some(number) => *number,
@@ -42,12 +42,12 @@ impl<W: Write> FrameWriter<W> {
     }
 
     /// Writes the buffered bytes. More frames can follow.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(in crate::cmd) fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().flush()
     }
 
     /// Writes the buffered bytes.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(in crate::cmd) fn finish(self) -> io::Result<()> {
         self.writer.finish().map(drop)
     }
 }

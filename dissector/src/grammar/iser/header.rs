@@ -1,7 +1,7 @@
 //! Defines the fields of the iSER header (RFC 7145 section 9).
 
-use super::output::{Output, Row};
 use crate::grammar::field::{Base, Field, Group, Visitor, fields};
+use crate::grammar::output::{Output, Row};
 use crate::upper::iser::{ControlHeader, HEADER_LEN, Hello, HelloReply, names};
 
 /// An iSER header.

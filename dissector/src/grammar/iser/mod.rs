@@ -7,14 +7,13 @@
 //! The fields of the data segment are then missing.
 
 pub mod header;
-mod output;
 pub mod pdu;
 mod rows;
 pub mod scsi;
 pub mod session;
 
-use self::output::Output;
 use super::field::{Field, Group, Value, Visitor};
+use super::output::Output;
 use crate::part::Part;
 use crate::upper::iser::{HEAD_LEN, HEADER_LEN, Message, Opcode, Pdu, text};
 

@@ -1,7 +1,7 @@
 //! The positions of the fields of each iSCSI PDU (the figures of RFC 7143 section 11).
 
-use super::output::Row;
 use super::{pdu, session};
+use crate::grammar::output::Row;
 use crate::upper::iser::{HEADER_LEN as BHS, Opcode};
 
 /// The fields that all PDUs have.

@@ -2,8 +2,8 @@
 //! response. The names of the sense fields are Wireshark's. In Wireshark, the name of the other
 //! fields depends on the type of the device, which weft does not know.
 
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Value, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::upper::iser::{Cdb, HEADER_LEN, Sense, names};
 
 /// A command descriptor block.

@@ -1,8 +1,8 @@
 //! Defines the fields of Admin and I/O commands. The module `fabrics` defines the fields of Fabrics
 //! commands. All fields are little-endian.
 
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::upper::nvme::{Command, GET_FEATURES, GET_LOG_PAGE, IDENTIFY, SET_FEATURES, names};
 
 /// A command.

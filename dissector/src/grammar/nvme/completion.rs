@@ -1,8 +1,8 @@
 //! Defines the fields of response capsules. All fields are little-endian.
 
 use super::command;
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::upper::nvme::{COMPLETION_LEN, CONNECT, Completion, names};
 
 /// A completion.

@@ -1,8 +1,8 @@
 //! Defines the fields of Fabrics commands and of their data. All fields are little-endian.
 
 use super::command;
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Value, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::upper::nvme::{
     AUTHENTICATION_RECEIVE, AUTHENTICATION_SEND, CONNECT, CONNECT_DATA_LEN, Command, ConnectData, DISCONNECT, HOST_AT,
     PROPERTY_GET, PROPERTY_SET, SUBSYSTEM_AT, names,

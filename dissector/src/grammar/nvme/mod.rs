@@ -11,13 +11,12 @@
 pub mod command;
 pub mod completion;
 pub mod fabrics;
-mod output;
 pub mod start_up;
 
 use weft_core::wire::mpa::StartupKind;
 
-use self::output::Output;
 use super::field::{Field, Visitor};
+use super::output::Output;
 use crate::direction::Direction;
 use crate::part::Part;
 use crate::upper::Startup;

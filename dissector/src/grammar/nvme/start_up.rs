@@ -1,8 +1,8 @@
 //! Defines the fields of the private data with which NVMe over RDMA opens a connection. All fields
 //! are little-endian.
 
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::upper::Startup;
 use crate::upper::nvme::{PrivateData, names};
 

@@ -1,7 +1,6 @@
 //! Visits the bodies of requests and responses of SMB 2 and 3. Offsets count octets from the start
 //! of the header (MS-SMB2 sections 2.2.3 to 2.2.42).
 
-use super::output::Output;
 use super::smb2::{
     ACTION, CAPABILITIES, CHANNEL, CLASS, CLIENT_GUID, DESCRIPTOR, DESCRIPTOR_COUNT, DESCRIPTOR_LENGTH,
     DESCRIPTOR_OFFSET, DESCRIPTOR_TOKEN, DIALECT, DIALECTS, DISPOSITION, EOF, FID, FILE_INFOLEVEL, FILE_OFFSET,
@@ -10,6 +9,7 @@ use super::smb2::{
     READ_REMAINING, REMAINING_BYTES, SEC_MODE, SERVER_GUID, SESSION_FLAGS, SHARE_TYPE, TREE, WRITE_COUNT, WRITE_LENGTH,
 };
 use crate::grammar::field::{Field, Visitor};
+use crate::grammar::output::Output;
 use crate::upper::smb2::{
     Body, ChannelInfo, FileId, InfoClass, NegotiateRequest, NegotiateResponse, Request, Response,
 };

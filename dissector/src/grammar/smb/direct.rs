@@ -1,11 +1,10 @@
 //! Defines the fields of SMB Direct (MS-SMBD section 2.2). The fields of messages are
 //! little-endian.
 
-use weft_core::wire::mpa::startup::{ENHANCED_LEN, FLAG_S, HEADER_LEN};
-
-use super::output::Output;
 use crate::grammar::field::{Base, Field, Group, Visitor, fields};
+use crate::grammar::output::Output;
 use crate::part::Part;
+use crate::upper::private_data;
 use crate::upper::smb_direct::{
     ByteOrder, DATA_LEN, Message, PORT, PrivateData, REQUEST_LEN, RESPONSE_LEN, Sizes, UpperMessage,
 };
@@ -95,7 +94,8 @@ pub(super) fn visit_startup<V: Visitor>(part: Part<'_>, server_port: u16, visito
     if server_port != PORT {
         return;
     }
-    let Some((data, at)) = private_data(part) else { return };
+    let Some((private, at)) = private_data(part) else { return };
+    let Some(data) = PrivateData::parse(private) else { return };
     let mut output = Output::new(visitor, Some(at), part.len());
     output.enter(&PRIVATE_DATA, 0..8);
     match data.order {
@@ -109,15 +109,6 @@ pub(super) fn visit_startup<V: Visitor>(part: Part<'_>, server_port: u16, visito
             output.derived(&PRIVATE_ORD, data.ord);
         }
     }
-    output.text(&PRIVATE_ORDER, data.order.name());
+    output.name(&PRIVATE_ORDER, data.order.name());
     output.leave();
-}
-
-/// Reads the private data of a start-up frame. Returns the data, and its offset in the frame.
-fn private_data(part: Part<'_>) -> Option<(PrivateData, usize)> {
-    let &[flags, revision, high, low] = part.get(16..HEADER_LEN)? else { return None };
-    let has_words = revision >= 2 && flags & FLAG_S != 0;
-    let at = if has_words { HEADER_LEN + ENHANCED_LEN } else { HEADER_LEN };
-    let end = HEADER_LEN + usize::from(u16::from_be_bytes([high, low]));
-    Some((PrivateData::parse(part.get(at..end)?)?, at))
 }

@@ -9,14 +9,13 @@
 
 mod body;
 pub mod direct;
-mod output;
 mod pdu;
 pub mod smb2;
 
 use weft_core::wire::ddp::RawUntagged;
 
-use self::output::Output;
 use super::field::{Field, Visitor};
+use super::output::Output;
 use crate::parse::ULPDU_AT;
 use crate::part::Part;
 use crate::upper::smb_direct::SmbState;

@@ -1,13 +1,13 @@
 //! Visits messages of SMB 2 and 3: their headers, and the bodies through `body`.
 
 use super::body;
-use super::output::Output;
 use super::smb2::{
     AID, CHAIN_OFFSET, CHANNEL_SEQUENCE, CMD, COMPRESSION, CREDIT_CHARGE, CREDITS_GRANTED, CREDITS_REQUESTED, FLAGS,
     FLAGS_ASYNC, FLAGS_CHAINED, FLAGS_DFS, FLAGS_REPLAY, FLAGS_RESPONSE, FLAGS_SIGNATURE, KIND, MSG_ID, MSG_SIZE,
     NT_STATUS, ORIGINAL_SIZE, PROBLEM, RESPONSE_TO, SESID, SMB2, TID,
 };
 use crate::grammar::field::Visitor;
+use crate::grammar::output::Output;
 use crate::upper::smb2::{Body, Compound, CompressionHeader, HEADER_LEN, Header, Message, Pdu, TransformHeader};
 
 /// Visits a message. `start` is the offset of the message in the unit; `None` if octets of the
@@ -33,13 +33,13 @@ pub(super) fn visit<V: Visitor>(message: &Message, start: Option<usize>, end: us
 fn visit_pdu<V: Visitor>(pdu: &Pdu, problem: Option<&'static str>, output: &mut Output<'_, V>) {
     output.enter(&SMB2, 0..usize::try_from(pdu.len).unwrap_or(HEADER_LEN));
     let is_response = matches!(pdu.body, Body::Response(_));
-    output.text(&KIND, if is_response { "response" } else { "request" });
+    output.name(&KIND, if is_response { "response" } else { "request" });
     visit_header(&pdu.header, output);
     if let Some(answered) = &pdu.answered {
         output.derived(&RESPONSE_TO, answered.frame);
     }
     if let Some(problem) = problem.or_else(|| body::problem(&pdu.body)) {
-        output.text(&PROBLEM, problem);
+        output.name(&PROBLEM, problem);
     }
     match &pdu.body {
         Body::Request(request) => body::visit_request(request, output),
@@ -76,7 +76,7 @@ fn visit_header<V: Visitor>(header: &Header, output: &mut Output<'_, V>) {
 
 fn visit_encrypted<V: Visitor>(header: &TransformHeader, output: &mut Output<'_, V>) {
     output.enter(&SMB2, 0..52);
-    output.text(&KIND, "encrypted");
+    output.name(&KIND, "encrypted");
     output.uint(&MSG_SIZE, header.original_size, 36..40);
     output.uint(&SESID, header.session_id, 44..52);
     output.leave();
@@ -84,7 +84,7 @@ fn visit_encrypted<V: Visitor>(header: &TransformHeader, output: &mut Output<'_,
 
 fn visit_compressed<V: Visitor>(header: &CompressionHeader, output: &mut Output<'_, V>) {
     output.enter(&SMB2, 0..16);
-    output.text(&KIND, "compressed");
+    output.name(&KIND, "compressed");
     output.uint(&ORIGINAL_SIZE, header.original_size, 4..8);
     output.uint(&COMPRESSION, header.algorithm, 8..10);
     output.leave();

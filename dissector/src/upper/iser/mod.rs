@@ -31,6 +31,7 @@ mod tests;
 pub(crate) mod text;
 
 use std::fmt;
+use std::ops::Range;
 
 use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict};
 use crate::direction::Direction;
@@ -142,6 +143,16 @@ impl Protocol for Connection {
             _ => return Verdict::Not,
         };
         Verdict::Is { parsed, len, proves: false }
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+        match Self::read(bytes, is_complete) {
+            Verdict::Is { parsed: Message::Pdu(pdu), .. } => [0..HEAD_LEN, pdu.further_headers(bytes)],
+            Verdict::Is { parsed: Message::Hello(_) | Message::HelloReply(_), .. } => [0..HEADER_LEN, 0..0],
+            // The header does not end within these bytes.
+            Verdict::Open => [0..bytes.len(), 0..0],
+            Verdict::Not => [0..0, 0..0],
+        }
     }
 
     fn message(&mut self, send: &SendInfo, message: &mut Message) -> Judgement {

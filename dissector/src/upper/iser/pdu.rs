@@ -2,6 +2,8 @@
 //! with a basic header segment (BHS) of 48 bytes (RFC 7143 section 11.2.1). Additional header
 //! segments (AHS) and the data segment follow. All fields are big-endian.
 
+use std::ops::Range;
+
 use super::cdb::{Cdb, Lun};
 use super::header::{ControlHeader, HEADER_LEN};
 use super::opcode::Opcode;
@@ -20,6 +22,8 @@ pub(super) const NO_TAG: u32 = 0xffff_ffff;
 /// and its length.
 const BIDIRECTIONAL_READ: u8 = 2;
 const BIDIRECTIONAL_READ_LEN: usize = 5;
+/// Length in bytes of SenseLength, and of those sense data that weft reads.
+const SENSE_LEN: usize = 2 + 14;
 
 /// An iSCSI PDU with its iSER header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +125,22 @@ impl Pdu {
     /// Offset of the data segment in the Send, in bytes.
     pub(crate) fn data_at(&self) -> usize {
         HEAD_LEN + self.additional_len()
+    }
+
+    /// The bytes of the Send `send` after the BHS that [`Pdu::parse`] reads: additional headers, the
+    /// start of sense data, or the name of the first text key. The range can be empty.
+    pub(super) fn further_headers(&self, send: &[u8]) -> Range<usize> {
+        let at = self.data_at();
+        let len = match self.opcode() {
+            Opcode::SCSI_COMMAND => return HEAD_LEN..at,
+            Opcode::SCSI_RESPONSE if self.sense.is_some() => SENSE_LEN.min(self.data_len() as usize),
+            Opcode::LOGIN_REQUEST | Opcode::LOGIN_RESPONSE if self.has_text => {
+                let text = send.get(at..).unwrap_or_default();
+                text.iter().position(|byte| *byte == b'=').map_or(0, |end| end + 1)
+            }
+            _ => 0,
+        };
+        at..at + len
     }
 
     /// Initiator Task Tag.

@@ -380,6 +380,33 @@ fn a_short_send_is_not_read() {
     }
 }
 
+/// `weft scrub` replaces all bytes that are not in the ranges of headers.
+#[test]
+fn the_result_depends_only_on_headers() {
+    let with_additional = INQUIRY.replacen("01c10000 00000000", "01e10000 02000000", 1);
+    let with_sense = RESPONSE.replacen("21820000 00000000", "21820000 00000014", 1);
+    for octets in [
+        login_request(),
+        send(NO_BUFFERS, LOGIN_RESPONSE, LOGIN_RESPONSE_TEXT.as_bytes()),
+        send(READ_BUFFER, INQUIRY, &[]),
+        send(READ_BUFFER, &with_additional, &hex("0005 02 00 00001000")),
+        send(NO_BUFFERS, &with_sense, &hex("0012 70 00 05 00000000 0a 00000000 20 00 00 000000")),
+        hex(HELLO),
+        hex(HELLO_REPLY),
+    ] {
+        let mut changed = vec![b'V'; octets.len()];
+        for range in Connection::headers(&octets, true) {
+            changed[range.clone()].copy_from_slice(&octets[range]);
+        }
+        assert_eq!(Connection::read(&changed, true), Connection::read(&octets, true), "{octets:02x?}");
+    }
+    // Of a Login, only the name of the first key stays.
+    let name = HEAD_LEN + "InitiatorName=".len();
+    assert_eq!(Connection::headers(&login_request(), true), [0..HEAD_LEN, HEAD_LEN..name]);
+    assert_eq!(Connection::headers(&login_request()[..70], false), [0..70, 0..0]);
+    assert_eq!(Connection::headers(&login_request()[..70], true), [0..0, 0..0]);
+}
+
 /// The Bidirectional Read Expected Data Transfer Length is in an additional header segment of 8
 /// bytes. Another segment of 8 bytes, with padding, is before it.
 #[test]

@@ -28,6 +28,7 @@ mod private_data;
 mod tests;
 
 use std::fmt;
+use std::ops::Range;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
@@ -120,6 +121,18 @@ impl Protocol for Connection {
             len: Len::Exactly(COMPLETION_LEN as u64),
             proves: false,
         })
+    }
+
+    /// The names in the data of a Connect command do not stay. Therefore a Connect command proves
+    /// nothing after its data changed.
+    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+        let len = match bytes.len() {
+            COMMAND_LEN.. => COMMAND_LEN,
+            COMPLETION_LEN if is_complete => COMPLETION_LEN,
+            _ if is_complete => 0,
+            len => len,
+        };
+        [0..len, 0..0]
     }
 
     fn startup(&mut self, startup: &Startup<'_>) -> StartupJudgement {

@@ -76,6 +76,17 @@ fn messages(names: &[&str]) -> Vec<String> {
 
 const LONG: usize = 1 << 14;
 
+/// `weft scrub` replaces all other bytes.
+#[test]
+fn the_entries_of_capsules_are_headers() {
+    let headers = |octets: &[u8], is_complete| Ulp::Nvme.headers(octets, is_complete);
+    assert_eq!(headers(&connect_in_capsule(), true), [0..64, 0..0]);
+    assert_eq!(headers(&hex(RESPONSE), true), [0..16, 0..0]);
+    // The first bytes of a longer Send, and a Send that is no capsule.
+    assert_eq!(headers(&[0; 30], false), [0..30, 0..0]);
+    assert_eq!(headers(&[0; 30], true), [0..0, 0..0]);
+}
+
 #[test]
 fn private_data_of_both_sides_names_the_protocol() {
     let talk = queue(0);

@@ -16,12 +16,13 @@ use super::header::{Header, Procedure};
 use super::message::{Call, Reply, RpcMessage, is_call};
 use super::outstanding::{Outstanding, OutstandingCall};
 use super::placed::MAX_CHUNK_BYTES;
-use super::private_data::{PrivateData, Settings, of_startup_frame};
+use super::private_data::{PrivateData, Settings};
 use super::xdr::{Stop, Xdr};
 use crate::direction::Direction;
 use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 use crate::part::Part;
+use crate::upper::private_data;
 
 /// Maximum number of bytes that are stored of a Send with several segments.
 const MAX_SEND_BYTES: usize = 16 << 10;
@@ -102,7 +103,7 @@ impl Follower {
     /// Records a start-up frame.
     pub(crate) fn record_startup(&mut self, direction: Direction, kind: StartupKind, frame: Part<'_>) {
         self.client = Some(if kind == StartupKind::Request { direction } else { direction.peer() });
-        if let Some(found) = of_startup_frame(frame).and_then(|(private, _)| PrivateData::find(private)) {
+        if let Some(found) = private_data(frame).and_then(|(private, _)| PrivateData::find(private)) {
             self.state.get_or_insert_default().private[direction] = Some(found);
         }
     }

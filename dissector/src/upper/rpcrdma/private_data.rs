@@ -1,10 +1,6 @@
 //! [`PrivateData`]: the settings that an endpoint announces in the private data of its start-up
 //! frame (RFC 8797 section 4).
 
-use weft_core::wire::mpa::startup::{ENHANCED_LEN, FLAG_S, HEADER_LEN};
-
-use crate::part::Part;
-
 /// The first word of the settings.
 pub const FORMAT_IDENTIFIER: u32 = 0xf6ab_0e18;
 /// Length of the settings in bytes.
@@ -15,16 +11,6 @@ pub const DEFAULT_INLINE_THRESHOLD: u32 = 1024;
 const VERSION: u8 = 1;
 /// The bit R: the sender supports remote invalidation.
 const REMOTE_INVALIDATION: u8 = 1;
-
-/// The private data of the protocol above RDMAP in a start-up frame, without the words of RFC 6581,
-/// and its offset in the frame in bytes. `None` if bytes of the frame were not captured.
-pub(crate) fn of_startup_frame(frame: Part<'_>) -> Option<(&[u8], usize)> {
-    let &[flags, revision, high, low] = frame.get(0..HEADER_LEN)?.last_chunk()?;
-    let has_words = revision >= 2 && flags & FLAG_S != 0;
-    let at = HEADER_LEN + if has_words { ENHANCED_LEN } else { 0 };
-    let end = HEADER_LEN + usize::from(u16::from_be_bytes([high, low]));
-    frame.get(at..end).map(|private| (private, at))
-}
 
 /// The settings of one endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +90,9 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::part::Part;
     use crate::testing::hex;
+    use crate::upper::private_data;
 
     /// The private data of the Linux client and server (after IRD and ORD).
     #[test]
@@ -124,12 +112,12 @@ mod tests {
     #[test]
     fn settings_follow_the_words_of_rfc_6581() {
         let frame = hex("4d504120494420526571204672616d65 1002000c 00800000 f6ab0e1801010303");
-        let (private, at) = of_startup_frame(Part::complete(&frame)).unwrap();
+        let (private, at) = private_data(Part::complete(&frame)).unwrap();
         assert_eq!((private, at), (&hex("f6ab0e1801010303")[..], 24));
-        assert_eq!(of_startup_frame(Part::complete(&frame[..31])), None);
+        assert_eq!(private_data(Part::complete(&frame[..31])), None);
         // PD_Length is too small for the words.
         let frame = hex("4d504120494420526571204672616d65 10020002 0080");
-        assert_eq!(of_startup_frame(Part::complete(&frame)), None);
+        assert_eq!(private_data(Part::complete(&frame)), None);
     }
 
     #[test]

@@ -13,12 +13,17 @@ use crate::upper::protocol::word;
 const DISSECTOR: DissectorName = DissectorName::Registered("rpc");
 /// The type of an RPC message that is a reply (RFC 5531 section 9).
 const REPLY: u32 = 1;
+/// Maximum number of chunks of a message, and of their segments. Real messages have at most a few
+/// chunks, and one segment for each page of the data.
+const MAX_CHUNKS: usize = 64;
+const MAX_SEGMENTS: usize = 1024;
 
 /// Returns the RPC message in a Send of `len` octets. `octets` has the captured octets of the Send.
 /// The chunk lists are at offset `lists_at`. `is_inline` is set if the RPC message is after the
-/// lists. Otherwise it is in a chunk.
+/// lists. Otherwise it is in a chunk. Returns `None` if the lists are not complete, or are longer
+/// than the limits.
 pub(super) fn read(octets: &[u8], len: u64, lists_at: usize, is_inline: bool) -> Option<PduPart<'_>> {
-    let mut lists = Lists { octets, at: lists_at };
+    let mut lists = Lists { octets, at: lists_at, segments: 0 };
     let (reads, writes, reply) = (lists.reads()?, lists.writes()?, lists.reply()?);
     let inline = octets.get(lists.at..)?;
     let is_reply = if is_inline { word(inline, 4)? == REPLY } else { reads.is_empty() };
@@ -44,6 +49,8 @@ struct Lists<'a> {
     octets: &'a [u8],
     /// Offset of the next octet.
     at: usize,
+    /// Number of segments so far.
+    segments: usize,
 }
 
 impl Lists<'_> {
@@ -54,6 +61,9 @@ impl Lists<'_> {
             let position = self.word()?;
             let segment = self.segment()?;
             by_position.entry(position).or_default().push(segment);
+            if by_position.len() > MAX_CHUNKS {
+                return None;
+            }
         }
         let chunks = by_position
             .into_iter()
@@ -65,6 +75,9 @@ impl Lists<'_> {
     fn writes(&mut self) -> Option<Vec<Chunk>> {
         let mut chunks = Vec::new();
         while self.is_present()? {
+            if chunks.len() == MAX_CHUNKS {
+                return None;
+            }
             chunks.push(Chunk { place: Place::AfterLength, segments: self.segments()? });
         }
         Some(chunks)
@@ -90,6 +103,10 @@ impl Lists<'_> {
     }
 
     fn segment(&mut self) -> Option<ChunkSegment> {
+        self.segments += 1;
+        if self.segments > MAX_SEGMENTS {
+            return None;
+        }
         let (stag, len, high, low) = (self.word()?, self.word()?, self.word()?, self.word()?);
         Some(ChunkSegment { stag, offset: u64::from(high) << 32 | u64::from(low), len })
     }
@@ -146,6 +163,23 @@ mod tests {
         let message = read(&octets, octets.len() as u64, 16, false).unwrap();
         let reply = Chunk { place: Place::At(0), segments: vec![ChunkSegment { stag: 14, offset: 0x4000, len: 64 }] };
         assert_eq!((message.len, message.chunks), (0, vec![reply, written]));
+    }
+
+    /// Without limits, the work for one Send would grow with the square of its length.
+    #[test]
+    fn lists_that_are_too_long_are_no_message() {
+        let chunk = "00000001 00000001 0000000d 00000009 0000000000003000";
+        let read = |lists: &str| {
+            let octets = hex(&format!("{} {lists}", head(1)));
+            super::read(&octets, octets.len() as u64, 16, false).map(|message| message.chunks.len())
+        };
+        let writes = |count| format!("00000000 {} 00000000 00000001 00000000", chunk.repeat(count));
+        assert_eq!(read(&writes(MAX_CHUNKS)), Some(MAX_CHUNKS + 1));
+        assert_eq!(read(&writes(MAX_CHUNKS + 1)), None);
+        // All of these segments have position 0.
+        let item = "00000001 00000000 0000000d 00000009 0000000000003000";
+        let reads = |count| format!("{} 00000000 00000000 00000000", item.repeat(count));
+        assert_eq!((read(&reads(MAX_SEGMENTS)), read(&reads(MAX_SEGMENTS + 1))), (Some(1), None));
     }
 
     #[test]
