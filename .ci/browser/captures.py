@@ -50,7 +50,7 @@ def read_capture(person, capture):
     page.locator("ul.fields a[data-at]").first.focus()
     check(page.locator("table.hex td.on").count() > 0, "a selected field does not mark its bytes")
     person.look("packet")
-    for name in ("findings", "connections", "operations", "statistics"):
+    for name in ("findings", "connections", "operations", "io", "statistics"):
         page.goto(f"{address}/{name}")
         person.look(name)
     page.goto(f"{address}/connections")
@@ -60,6 +60,20 @@ def read_capture(person, capture):
     page.goto(f"{address}/live")
     page.locator("#rows tr").first.wait_for()
     person.look("capture-live")
+
+
+def read_commands(person, capture):
+    page = person.page
+    upload(page, capture)
+    page.get_by_role("link", name="Commands", exact=True).click()
+    page.get_by_text("Commands 1 to 16 of 16.").wait_for()
+    page.locator("svg.trend").wait_for()
+    person.look("commands")
+    page.get_by_label("Sort by").select_option("latency")
+    page.get_by_role("button", name="Show", exact=True).click()
+    page.wait_for_url("**sort=latency**")
+    slowest = page.locator("table.packets tbody a[data-line]").first.inner_text()
+    check(slowest == "56", f"the slowest command is in packet {slowest}, not 56")
 
 
 def page_through_many(person, short, into):

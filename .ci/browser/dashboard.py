@@ -94,6 +94,7 @@ def main(url, out):
         runs.read_history(person)
         siw = Path("captures/siw")
         captures.read_capture(person, siw / "violations-6-kinds-crc.pcap")
+        captures.read_commands(person, siw.parent / "storage" / "nvme-discover.pcap")
         captures.page_through_many(person, siw / "host-matrix.pcap", out / "long.pcap")
         person.use_keyboard(["/", "/runs", "/matrix?case=7.1.1-key", "/targets/bad", "/captures"])
         person.read_without_scripts(["/", "/runs", "/targets", "/matrix"])

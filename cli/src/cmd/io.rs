@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use weft_dissector::io::{
-    CommandState, IoCommand, IoTotals, IoTracker, KindStatistics, OutstandingSeries, command_line,
+    CommandState, IoCommand, IoTotals, IoTracker, KindStatistics, OutstandingSeries, command_line, milliseconds,
+    totals_text,
 };
-use weft_dissector::output::text::counted;
 use weft_dissector::{Dissector, StreamId};
 
 use crate::exit::reject;
@@ -220,7 +220,8 @@ impl<W: Write> Printer<W> {
             )?;
         }
         for KindStatistics { protocol, command, errors, bytes, latency } in kinds {
-            let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(ms);
+            let [p50, p90, p99, max] =
+                [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(milliseconds);
             writeln!(
                 self.out,
                 "{:>10} {errors:>8} {bytes:>15} {p50:>12} {p90:>12} {p99:>12} {max:>12}  {protocol} {command}",
@@ -228,7 +229,7 @@ impl<W: Write> Printer<W> {
             )?;
         }
         if series.most > 0 {
-            let (most, width) = (series.most, ms(series.column_ns));
+            let (most, width) = (series.most, milliseconds(series.column_ns));
             writeln!(self.out, "\nOutstanding commands, at most {most}; each column has {width} ms:")?;
             writeln!(self.out, "{}", columns(series))?;
         }
@@ -241,30 +242,8 @@ impl<W: Write> Printer<W> {
             object["file"] = name.into();
             return self.json("summary", Ok(object));
         }
-        write!(self.out, "\n{name}: {}", counted(totals.commands, "command"))?;
-        for (count, what) in [
-            (totals.not_answered, "not answered"),
-            (totals.gap, "without a response in an incomplete capture"),
-            (totals.dropped, "not followed, because too many were in flight"),
-            (totals.no_command, "with only a response"),
-            (totals.errors, "with an error"),
-            (totals.with_notes, "with notes"),
-            (totals.with_gaps, "with missing bytes"),
-        ] {
-            if count > 0 {
-                write!(self.out, ", {count} {what}")?;
-            }
-        }
-        if totals.untracked_connections > 0 {
-            write!(self.out, "; too many connections: {} ignored", totals.untracked_connections)?;
-        }
-        Ok(writeln!(self.out)?)
+        Ok(writeln!(self.out, "\n{name}: {}", totals_text(totals))?)
     }
-}
-
-/// Formats nanoseconds as milliseconds.
-fn ms(ns: u64) -> String {
-    format!("{}.{:03}", ns / 1_000_000, ns % 1_000_000 / 1000)
 }
 
 /// Draws the series, with one character for each column. A column without commands is a period.
@@ -289,10 +268,5 @@ mod tests {
         assert_eq!(columns(&series), ".▁▁▂▄█");
         (series.most, series.columns) = (1, vec![1, 0]);
         assert_eq!(columns(&series), "█.");
-    }
-
-    #[test]
-    fn milliseconds_have_three_digits_after_the_point() {
-        assert_eq!([0, 999, 1_000, 19_638_000].map(ms), ["0.000", "0.000", "0.001", "19.638"]);
     }
 }

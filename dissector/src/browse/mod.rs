@@ -1,6 +1,6 @@
 //! This module has tools for interactive readers of a capture. The tools collect an index of all
-//! frames, details of a few frames, the frames that pass a filter, problems, statistics, diagnoses
-//! and operations.
+//! frames, details of a few frames, the frames that pass a filter, problems, statistics, diagnoses,
+//! operations and storage commands.
 //!
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
@@ -15,6 +15,7 @@
 //! read. The caller manages files, threads and the user interface.
 
 mod codec;
+mod commands;
 pub mod detail;
 pub mod filtered_frames;
 mod frame_list;
@@ -28,6 +29,7 @@ mod problem_list;
 mod row;
 mod survey;
 
+pub use commands::{Commands, MAX_COMMANDS};
 pub use detail::Details;
 pub use filtered_frames::FilteredFrames;
 pub use frame_list::FrameList;

@@ -1,6 +1,7 @@
-//! [`Survey`] collects the index, problems, statistics, diagnoses and operations of a capture in
-//! one pass.
+//! [`Survey`] collects the index, problems, statistics, diagnoses, operations and storage commands
+//! of a capture in one pass.
 
+use super::commands::Commands;
 use super::index::Index;
 use super::operations::Operations;
 use super::pass::{Collector, Pass};
@@ -27,7 +28,8 @@ pub fn bounded_diagnoses() -> Diagnoses {
     Diagnoses::with_limits(MAX_DIAGNOSES, MAX_OPEN_DIAGNOSES)
 }
 
-/// The rows, findings, problems, statistics, diagnoses and operations of a capture.
+/// The rows, findings, problems, statistics, diagnoses, operations and storage commands of a
+/// capture.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Survey {
@@ -41,6 +43,8 @@ pub struct Survey {
     pub diagnoses: Diagnoses,
     /// The Reads and atomic operations.
     pub operations: Operations,
+    /// The storage commands.
+    pub commands: Commands,
     /// If the capture was not read to its end, the reason.
     pub note: Option<String>,
     /// The remarks of the dissector (see [`Dissector::remarks`](crate::Dissector::remarks)).
@@ -58,6 +62,7 @@ impl Survey {
             stats: Stats::with_room(connections),
             diagnoses: bounded_diagnoses(),
             operations: Operations::default(),
+            commands: Commands::default(),
             note: None,
             remarks: Vec::new(),
         }
@@ -81,13 +86,14 @@ impl Survey {
     /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let lists = self.index.memory() + self.problems.memory() + self.operations.memory();
+        let lists = self.index.memory() + self.problems.memory() + self.operations.memory() + self.commands.memory();
         lists + self.stats.memory() + self.diagnoses.memory()
     }
 }
 
 impl Collector for Survey {
     fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        self.commands.begin(frame);
         self.index.begin(frame)
     }
 
@@ -105,6 +111,7 @@ impl Sink for Survey {
         self.index.unit(unit);
         self.stats.unit(unit);
         self.diagnoses.unit(unit);
+        self.commands.unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
@@ -112,6 +119,7 @@ impl Sink for Survey {
         self.problems.add(finding);
         self.stats.finding(finding);
         self.diagnoses.finding(finding);
+        self.commands.finding(finding);
     }
 
     fn fact(&mut self, stream: StreamId, fact: &Fact) {
@@ -128,10 +136,12 @@ impl Sink for Survey {
     fn ended(&mut self, stream: StreamId, context: &Context) {
         self.stats.ended(stream, context);
         self.diagnoses.ended(stream, context);
+        self.commands.ended(stream, context);
     }
 
     fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
         self.diagnoses.segment(stream, segment);
+        self.commands.segment(stream, segment);
     }
 
     fn packet(&mut self, packet: &Packet) {

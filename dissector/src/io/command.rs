@@ -222,6 +222,14 @@ pub struct IoCommand {
 }
 
 impl IoCommand {
+    /// Approximate memory of the texts and lists of the command, in bytes.
+    pub(crate) fn heap_memory(&self) -> usize {
+        let texts = self.parameters.capacity() + self.status.as_ref().map_or(0, String::capacity);
+        let served = self.stags.capacity() * size_of::<u32>() + self.operations.capacity() * size_of::<IoOperation>();
+        let found = self.findings.capacity() * size_of::<CommandFinding>();
+        texts + served + found + self.notes.capacity() * size_of::<IoNote>()
+    }
+
     /// Adds a note, or counts it if there is already one of its kind.
     pub(super) fn note(&mut self, kind: NoteKind, frame: FrameNumber) {
         match self.notes.iter_mut().find(|note| note.kind == kind) {

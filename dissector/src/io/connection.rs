@@ -125,6 +125,12 @@ impl IoConnection {
         self.in_flight.len()
     }
 
+    /// Approximate memory of the commands and Reads that are followed, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let commands = self.in_flight.capacity() + self.recent.capacity();
+        commands * size_of::<TrackedCommand>() + self.reads.capacity() * size_of::<PendingRead>()
+    }
+
     /// Removes and returns the finished commands.
     pub(super) fn take_done(&mut self) -> std::vec::Drain<'_, IoCommand> {
         self.done.drain(..)

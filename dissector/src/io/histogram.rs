@@ -47,6 +47,11 @@ impl Histogram {
         self.count += 1;
     }
 
+    /// Memory of the buckets in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
+
     /// The percentiles by the method "nearest rank"; `None` if no latency was added.
     pub(super) fn percentiles(&self) -> Option<Percentiles> {
         let at = |percent: u64| {

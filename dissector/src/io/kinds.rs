@@ -54,6 +54,11 @@ impl Kinds {
         kind.latencies.add(latency.total_ns);
     }
 
+    /// Approximate memory in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.0.values().map(|kind| size_of::<Kind>() + kind.latencies.memory()).sum()
+    }
+
     /// The statistics, ordered by protocol and name.
     pub(super) fn all(&self) -> impl Iterator<Item = KindStatistics> + '_ {
         self.0.iter().filter_map(|(key, kind)| {

@@ -21,7 +21,7 @@
 //! | `early` | accesses and responses that have no command yet |
 //! | `transport` | what TCP shows about a connection |
 //! | `tracker` | the sink |
-//! | `command`, `text` | the result, and its line of text |
+//! | `command`, `text` | the result, and its text |
 //! | `histogram`, `kinds`, `series` | percentiles, and outstanding commands over time |
 //!
 //! **Attribution.** A command advertises buffers: STag, offset and length. A Write inside a buffer,
@@ -61,5 +61,5 @@ pub use command::{
 pub use connection::{MAX_OUTSTANDING, MAX_RECENT};
 pub use kinds::{KindStatistics, MAX_KINDS};
 pub use series::OutstandingSeries;
-pub use text::command_line;
+pub use text::{command_line, milliseconds, totals_text};
 pub use tracker::{IoTotals, IoTracker, MAX_ALL_OUTSTANDING, MAX_CONNECTIONS};

@@ -1,8 +1,9 @@
-//! Formats a command as one line of text.
+//! Text about commands: the line of a command, its outcome, and numbers.
 
 use std::fmt::Write as _;
 
 use super::command::{CommandState, IoCommand, Latency};
+use super::tracker::IoTotals;
 use crate::format::counted;
 
 /// Formats a command as one line: frame, time since `origin`, stream, addresses, queue, id, command
@@ -30,7 +31,7 @@ pub fn command_line(command: &IoCommand, origin: u64) -> String {
         let _ = write!(line, "  {bytes} of {}", counted(expected, "byte"));
     }
     line.push_str("  ");
-    line.push_str(command.status.as_deref().unwrap_or(end(command.state)));
+    line.push_str(command.outcome());
     if let Some(latency) = &command.latency {
         line.push_str("  ");
         line.push_str(&latency_text(latency));
@@ -38,6 +39,14 @@ pub fn command_line(command: &IoCommand, origin: u64) -> String {
     served(command, &mut line);
     meanwhile(command, &mut line);
     line
+}
+
+impl IoCommand {
+    /// The status as text. If there is no status, how the command ended.
+    #[must_use]
+    pub fn outcome(&self) -> &str {
+        self.status.as_deref().unwrap_or(end(self.state))
+    }
 }
 
 /// How a command without a status ended.
@@ -50,15 +59,41 @@ fn end(state: CommandState) -> &'static str {
     }
 }
 
-/// Formats nanoseconds as milliseconds.
-fn ms(ns: u64) -> String {
+/// Formats numbers of commands as text, for example "16 commands, 1 not answered". Numbers that are
+/// 0 are omitted.
+#[must_use]
+pub fn totals_text(totals: &IoTotals) -> String {
+    let mut text = counted(totals.commands, "command");
+    for (count, what) in [
+        (totals.not_answered, "not answered"),
+        (totals.gap, "without a response in an incomplete capture"),
+        (totals.dropped, "not followed, because too many were in flight"),
+        (totals.no_command, "with only a response"),
+        (totals.errors, "with an error"),
+        (totals.with_notes, "with notes"),
+        (totals.with_gaps, "with missing bytes"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
+    }
+    if totals.untracked_connections > 0 {
+        let _ = write!(text, "; too many connections: {} ignored", totals.untracked_connections);
+    }
+    text
+}
+
+/// Formats nanoseconds as milliseconds, for example `19.638`.
+#[must_use]
+pub fn milliseconds(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000, ns % 1_000_000 / 1000)
 }
 
 fn latency_text(latency: &Latency) -> String {
-    let mut text = format!("{} ms", ms(latency.total_ns));
+    let mut text = format!("{} ms", milliseconds(latency.total_ns));
     if let (Some(to_data), Some(data), Some(to_status)) = (latency.to_data_ns, latency.data_ns, latency.to_status_ns) {
-        let _ = write!(text, " ({} to data, {} data, {} to status)", ms(to_data), ms(data), ms(to_status));
+        let [to_data, data, to_status] = [to_data, data, to_status].map(milliseconds);
+        let _ = write!(text, " ({to_data} to data, {data} data, {to_status} to status)");
     }
     text
 }
@@ -97,5 +132,21 @@ fn meanwhile(command: &IoCommand, line: &mut String) {
         if note.count > 1 {
             let _ = write!(line, ", {} times", note.count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn milliseconds_have_three_digits_after_the_point() {
+        assert_eq!([0, 999, 1_000, 19_638_000].map(milliseconds), ["0.000", "0.000", "0.001", "19.638"]);
+    }
+
+    #[test]
+    fn only_numbers_above_zero_are_in_the_totals() {
+        let totals = IoTotals { commands: 3, answered: 2, errors: 1, untracked_connections: 4, ..IoTotals::default() };
+        assert_eq!(totals_text(&totals), "3 commands, 1 with an error; too many connections: 4 ignored");
     }
 }

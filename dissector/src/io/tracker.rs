@@ -78,6 +78,8 @@ pub struct IoTracker {
     untracked: StreamSet,
     /// Number of commands in flight on all connections.
     outstanding: usize,
+    /// [`IoConnection::memory`] of all connections.
+    memory: usize,
     /// The connections with recent commands, and the time at which they need attention. Each
     /// connection is listed at most once.
     due: VecDeque<(u64, StreamId)>,
@@ -122,15 +124,22 @@ impl IoTracker {
         IoTotals { untracked_connections: self.untracked.count(), ..self.totals }
     }
 
+    /// Approximate memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let connections = self.connections.capacity() * size_of::<(StreamId, IoConnection)>();
+        connections + self.memory + self.untracked.memory() + self.kinds.memory()
+    }
+
     /// Calls `change` for a connection, and collects what it finished.
     fn update(&mut self, stream: StreamId, time: u64, change: impl FnOnce(&mut IoConnection)) {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
-        let before = connection.outstanding();
+        let (before, memory_before) = (connection.outstanding(), connection.memory());
         change(connection);
         if self.outstanding - before + connection.outstanding() > MAX_ALL_OUTSTANDING {
             connection.drop_oldest();
         }
         let after = connection.outstanding();
+        self.memory = self.memory - memory_before + connection.memory();
         self.outstanding = self.outstanding - before + after;
         if before != after {
             self.series.record(time, self.outstanding as u64);
@@ -212,6 +221,11 @@ impl Sink for IoTracker {
     fn ended(&mut self, stream: StreamId, _: &Context) {
         let now = self.now;
         self.update(stream, now, IoConnection::finish);
-        self.connections.remove(&stream);
+        if let Some(connection) = self.connections.remove(&stream) {
+            self.memory -= connection.memory();
+        }
+        if self.connections.is_empty() {
+            self.connections.shrink_to_fit();
+        }
     }
 }

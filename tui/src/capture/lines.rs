@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     Ladder,
     /// RDMA Reads and atomic operations with their latency.
     Operations,
+    /// Storage commands with their latency, as in `weft io`.
+    Commands,
     /// The output of `weft stats`.
     Statistics,
     /// The messages of a connection with their bytes, as in `weft follow`.

@@ -1,5 +1,6 @@
 //! A list that covers the panels. Its lines link to frames. There are lists of findings,
-//! connections, statistics, operations, messages and payload, and ladder diagrams.
+//! connections, statistics, operations, storage commands, messages and payload, and ladder
+//! diagrams.
 //!
 //! The list of findings grows while the capture is read. The other lists need another pass over
 //! the capture ([`list_pass`]).
@@ -8,10 +9,12 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use weft_dissector::browse::packed::ListedFinding;
+use weft_dissector::io::IoCommand;
 use weft_dissector::output::ladder::Ladder;
 use weft_dissector::output::text::counted;
 use weft_dissector::{FrameNumber, StreamId};
 
+use super::io_lines;
 use super::lines::{Kind, Line};
 use super::list_pass::{self, ListResult};
 use super::problems::Problems;
@@ -43,6 +46,8 @@ pub(crate) struct ListOverlay {
     /// Whether there are findings that are not in `lines` yet.
     is_stale: bool,
     ladder: Option<Ladder>,
+    /// The storage commands of the first lines. Empty in other lists.
+    commands: Vec<IoCommand>,
     /// The width for which the ladder was drawn, in columns. 0 if it was not drawn.
     width: usize,
     /// Receives the results of the running pass.
@@ -107,6 +112,7 @@ impl ListOverlay {
             folds: Vec::new(),
             is_stale: false,
             ladder: None,
+            commands: Vec::new(),
             width: 0,
             results: None,
             has_answer: false,
@@ -140,6 +146,10 @@ impl ListOverlay {
             Ok(ListResult::Lines(lines)) => {
                 self.has_answer = true;
                 "this list is empty".clone_into(&mut self.note);
+                self.renew(lines);
+            }
+            Ok(ListResult::Commands { lines, commands }) => {
+                (self.commands, self.has_answer) = (commands, true);
                 self.renew(lines);
             }
             Err(TryRecvError::Empty) => return false,
@@ -203,6 +213,18 @@ impl ListOverlay {
         true
     }
 
+    /// Returns the title and the lines of the panel with the details. `None` if the list has no
+    /// such panel.
+    pub(crate) fn details(&self) -> Option<(String, Vec<String>)> {
+        if self.commands.is_empty() {
+            return None;
+        }
+        Some(match self.commands.get(self.list.selected) {
+            Some(command) => (format!("Command of frame {}", command.frame), io_lines::details(command)),
+            None => ("Details".to_owned(), Vec::new()),
+        })
+    }
+
     /// Returns the effect of the keys in this list.
     pub(crate) fn keys(&self) -> &'static str {
         match self.kind {
@@ -218,6 +240,7 @@ impl ListOverlay {
             Kind::Connections => "Connections".to_owned(),
             Kind::Ladder => format!("Ladder of connection {}", self.stream),
             Kind::Operations => "Operations".to_owned(),
+            Kind::Commands => "Commands".to_owned(),
             Kind::Statistics => "Statistics".to_owned(),
             Kind::Messages => format!("Messages of connection {}", self.stream),
             Kind::Payload => format!("Payload of connection {}", self.stream),

@@ -1,5 +1,5 @@
-//! Lists that need a pass over the complete capture: connections, statistics, operations, a ladder
-//! diagram, messages and payload.
+//! Lists that need a pass over the complete capture: connections, statistics, operations, storage
+//! commands, a ladder diagram, messages and payload.
 //!
 //! The lists use the same parts of the dissector as `weft stats`, `weft ladder` and `weft follow`.
 //! A thread reads the file. The thread ends when the list is closed.
@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weft_core::requirement::Severity;
-use weft_dissector::browse::{Collector, Operations, Pass, Stop, bounded_diagnoses};
+use weft_dissector::browse::{Collector, Commands, Operations, Pass, Stop, bounded_diagnoses};
 use weft_dissector::diagnosis::{Diagnoses, Diagnosis};
 use weft_dissector::fact::Operation;
+use weft_dissector::io::IoCommand;
 use weft_dissector::output::connection_ladder::{self, Timeline};
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
@@ -19,6 +20,7 @@ use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::{ConnectionStats, Stats};
 use weft_dissector::{FrameNumber, StreamId};
 
+use super::io_lines;
 use super::lines::{Kind, Line};
 use super::recording::Recording;
 use crate::address::{IPV4_LEN, short};
@@ -41,6 +43,12 @@ pub(crate) enum ListResult {
     Frames(u64),
     /// All lines of the list.
     Lines(Vec<Line>),
+    /// All lines of the list of storage commands.
+    Commands {
+        lines: Vec<Line>,
+        /// The commands of the first lines, for the details of the selected line.
+        commands: Vec<IoCommand>,
+    },
     /// The ladder diagram. The screen makes the lines when it knows the width.
     Ladder(Ladder),
     /// The reason why there is no list.
@@ -56,6 +64,7 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Rece
         let result = match kind {
             Kind::Ladder => ladder(&recording, stream, &sender),
             Kind::Operations => operations(&recording, &sender),
+            Kind::Commands => commands(&recording, &sender),
             Kind::Messages => follow(&recording, stream, Subject::Messages, &sender),
             Kind::Payload => follow(&recording, stream, Subject::Payload, &sender),
             Kind::Connections => connections(&recording, &sender),
@@ -258,6 +267,18 @@ fn operations(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
     Ok(ListResult::Lines(lines))
+}
+
+fn commands(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
+    let (commands, _) = read(recording, Commands::default(), sender)?;
+    if commands.totals().commands == 0 {
+        return Err("no storage commands so far; weft reads the commands of NVMe over RDMA".to_owned());
+    }
+    let statistics = io_lines::statistics(&commands);
+    let mut commands = commands.into_list();
+    commands.sort_by_key(|command| command.frame);
+    let lines = commands.iter().map(io_lines::line).chain(statistics).collect();
+    Ok(ListResult::Commands { lines, commands })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub(crate) mod details;
 pub(crate) mod fields;
 pub(crate) mod filtered;
 pub(crate) mod indexer;
+mod io_lines;
 pub(crate) mod lines;
 pub(crate) mod list_overlay;
 mod list_pass;

@@ -425,6 +425,44 @@ fn connections_operations_and_statistics() {
     assert!(screen.overlay.is_none());
 }
 
+/// `cli/tests/captures/io.rs` expects the same frames and values of `weft io`.
+#[test]
+fn storage_commands_have_details() {
+    let mut screen = settled("../storage/nvme-discover.pcap");
+    type_in(&mut screen, Purpose::Frame, "25");
+    commands(&mut screen, &[Command::Open(lines::Kind::Commands)]);
+    let listed = screen.overlay.as_ref().unwrap().lines.clone();
+    let frames: Vec<u64> = listed.iter().filter_map(|line| line.frame.map(u64::from)).collect();
+    assert_eq!(frames, [8, 12, 14, 16, 18, 20, 22, 24, 26, 39, 41, 42, 51, 56, 63, 65]);
+    let event = &listed[10];
+    assert!(event.text.ends_with("Asynchronous Event Request  not answered"), "{event:?}");
+    assert_eq!(event.severity, Some(weft_core::requirement::Severity::Warning));
+    assert_eq!(listed[16].text, "16 commands, 1 not answered");
+    let shown = text(&drawn(&mut screen, 100, 30));
+    for words in [
+        "Commands 9/",
+        "44.874 ms  Identify  Successful Completion  4096 bytes  cns Controller",
+        " Command of frame 26 ",
+        "Identify cns Controller: Successful Completion, frame ",
+        "10.1.0.2:43780 → 10.1.0.1:4420, connection 0, queue 0, id 0x2",
+        "Latency 44.874 ms: 44.854 to data, 0.010 data, 0.010 to status",
+        "Write of 4096 bytes, frame 29, STag 0x18ad2002, offset ",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    for (width, height) in [(1, 1), (30, 6), (80, 10), (200, 50)] {
+        drawn(&mut screen, width, height);
+    }
+    commands(&mut screen, &[Command::Move(Motion::Last)]);
+    assert!(!text_of(&mut screen).contains("Command of frame"), "the statistics have no details");
+    commands(&mut screen, &[Command::Move(Motion::First), Command::Toggle]);
+    assert!(selected_frame(&screen) == 8 && screen.overlay.is_none());
+
+    let mut screen = settled("rping-crc.pcap");
+    commands(&mut screen, &[Command::Open(lines::Kind::Commands)]);
+    assert!(text_of(&mut screen).contains("no storage commands so far"));
+}
+
 /// Each of the six connections ends with a Terminate.
 #[test]
 fn connections_with_a_problem_have_an_answer() {

@@ -22,7 +22,7 @@
 //! | `/captures` | captures of the folder; a POST adds a capture |
 //! | `/captures/{id}` | packets of a capture, filtered, paged |
 //! | `/captures/{id}/packets/{number}` | fields and bytes of a packet |
-//! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | other pages of a capture |
+//! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `io`, `statistics` | other pages of a capture |
 //! | `/captures/{id}/live`, `events` | the live page of a growing capture, and the page's events |
 //! | `/captures/{id}/file`, `delete` | downloads the file, deletes the file |
 //! | `/assets/{name}` | style sheet and scripts |
@@ -122,6 +122,7 @@ fn of_captures() -> Router<App> {
         .route("/captures/{id}/connections", get(captures::parts::connections))
         .route("/captures/{id}/connections/{stream}", get(captures::parts::connection))
         .route("/captures/{id}/operations", get(captures::parts::operations))
+        .route("/captures/{id}/io", get(captures::parts::commands))
         .route("/captures/{id}/statistics", get(captures::parts::statistics))
         .route("/captures/{id}/live", get(captures::live::page))
         .route("/captures/{id}/events", get(captures::live::events))

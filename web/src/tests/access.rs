@@ -88,7 +88,7 @@ async fn without_a_token_shows_nothing_of_a_run() {
 }
 
 /// All addresses for reading, with existing and missing names.
-pub(super) const READ: [&str; 34] = [
+pub(super) const READ: [&str; 35] = [
     "/",
     "/runs",
     "/compare",
@@ -110,6 +110,7 @@ pub(super) const READ: [&str; 34] = [
     "/captures/x/connections",
     "/captures/x/connections/0",
     "/captures/x/operations",
+    "/captures/x/io",
     "/captures/x/statistics",
     "/captures/x/live",
     "/captures/x/events",

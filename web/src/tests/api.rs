@@ -163,6 +163,7 @@ async fn every_described_field_occurs_in_an_answer() {
         ("/api/captures/{id}/findings", format!("{capture}/findings?from=1")),
         ("/api/captures/{id}/problems", format!("{capture}/problems?limit=8")),
         ("/api/captures/{id}/answers", format!("{capture}/answers?limit=8")),
+        ("/api/captures/{id}/io", format!("{capture}/io?show=errors&sort=bytes")),
         ("/api/filter", "/api/filter?text=tcp.steam".to_owned()),
     ] {
         let answer = json(&site, &address).await;

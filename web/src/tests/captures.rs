@@ -217,6 +217,68 @@ async fn the_api_explains_connections_and_exchanges() {
     assert!(text.contains("the port mapper denies "), "{answer}");
 }
 
+/// The frames of the commands on a page.
+fn command_frames(html: &str) -> Vec<u64> {
+    let rows = html.split("<th scope=\"row\" class=\"number\">").skip(1);
+    rows.map(|row| row.split(['>', '<']).nth(2).unwrap().parse().unwrap()).collect()
+}
+
+/// `cli/tests/captures/io.rs` expects the same frames and numbers of `weft io`.
+#[tokio::test]
+async fn storage_commands_are_sorted_and_filtered() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = capture_folder(folder.path(), &["storage/nvme-discover.pcap"]).await;
+    let capture = only(&site).await;
+    let list = page(&site, &capture).await;
+    assert!(list.contains(&format!("<a href=\"{capture}/io\">Commands</a>")), "{list}");
+    let all = page(&site, &format!("{capture}/io")).await;
+    assert!(all.contains("<p>16 commands, 1 not answered.") && all.contains("Commands 1 to 16 of 16."), "{all}");
+    assert_eq!(command_frames(&all), [8, 12, 14, 16, 18, 20, 22, 24, 26, 39, 41, 42, 51, 56, 63, 65]);
+    assert!(all.contains("<svg class=\"trend\"") && all.contains("Outstanding commands"), "{all}");
+    // The Identify command in frame 26, its latency with the three parts, and the Write that serves
+    // it.
+    let (_, identify) = all.split_once("/packets/26\" data-line>").unwrap();
+    let (identify, _) = identify.split_once("</tr>").unwrap();
+    let cells = ["44.874", "44.854", "0.010", "0.010"].map(|text| format!("<td class=\"number\">{text}</td>"));
+    assert!(identify.ends_with(&cells.concat()), "{identify}");
+    assert!(identify.contains("Write of 4096 bytes, STag 0x18ad2002, "), "{identify}");
+    assert!(identify.contains(&format!("(<a href=\"{capture}/packets/29\">packet 29</a>)")), "{identify}");
+
+    let frames = async |query: &str| command_frames(&page(&site, &format!("{capture}/io?{query}")).await);
+    let slowest = frames("sort=latency").await;
+    assert_eq!((&slowest[..3], slowest.last()), (&[56, 42, 51][..], Some(&41)));
+    assert_eq!(frames("sort=bytes").await[..4], [26, 42, 56, 8]);
+    assert_eq!(frames("show=unanswered").await, [41]);
+    assert_eq!(frames("kind=Asynchronous+Event+Request&show=all&sort=time").await, [41]);
+    let none = page(&site, &format!("{capture}/io?show=errors")).await;
+    assert!(none.contains("No command matches.") && command_frames(&none).is_empty(), "{none}");
+    // The statistics of a kind lead to its commands.
+    let of_kind = links(&all, &format!("{capture}/io?kind=Identify")).remove(0);
+    assert!(command_frames(&page(&site, &of_kind).await).contains(&26));
+    assert_eq!(site.get(&format!("{capture}/io?sort=size")).await.status(), StatusCode::BAD_REQUEST);
+
+    let answer = document(&site, &format!("/api{capture}/io?sort=latency&limit=2")).await;
+    let listed: Vec<&serde_json::Value> =
+        answer["commands"].as_array().unwrap().iter().map(|command| &command["frame"]).collect();
+    assert_eq!(listed, [&serde_json::json!(56), &serde_json::json!(42)]);
+    assert_eq!((&answer["total"], &answer["left_out"]), (&16.into(), &0.into()));
+    assert_eq!((&answer["summary"]["commands"], &answer["outstanding"]["most"]), (&16.into(), &2.into()));
+    assert_eq!(answer["statistics"].as_array().unwrap().len(), 6);
+    assert_eq!(site.get(&format!("/api{capture}/io?limit=0")).await.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_capture_without_storage_commands_names_the_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = capture_folder(folder.path(), &["siw/rping-crc.pcap"]).await;
+    let capture = only(&site).await;
+    let list = page(&site, &capture).await;
+    assert!(!list.contains(">Commands</a>"), "{list}");
+    let empty = page(&site, &format!("{capture}/io")).await;
+    assert!(empty.contains("no storage commands") && empty.contains("<p>Next step: "), "{empty}");
+    assert_eq!(document(&site, &format!("/api{capture}/io")).await["commands"], serde_json::json!([]));
+}
+
 /// If the capture has more connections than weft explains, the user has to know how many.
 #[tokio::test]
 async fn connections_without_an_answer_are_counted() {

@@ -108,6 +108,13 @@ pub(super) fn findings(base: &str, severity: Option<Severity>, from: usize) -> S
     format!("{base}/findings?{severity}from={from}")
 }
 
+/// A part of the storage commands of a capture, from index `from` on. The parameters of the query
+/// are the name of the commands, the filter and the order.
+pub(super) fn commands(base: &str, [kind, show, sort]: [&str; 3], from: usize) -> String {
+    let kind = escaped(kind, false);
+    format!("{base}/io?kind={kind}&show={show}&sort={sort}&from={from}")
+}
+
 /// A part of another list of a capture, from index `from` on.
 pub(super) fn part(base: &str, list: &str, from: usize) -> String {
     format!("{base}/{list}?from={from}")

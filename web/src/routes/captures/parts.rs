@@ -1,4 +1,5 @@
-//! The other pages of a capture: findings, connections, one connection, operations, statistics.
+//! The other pages of a capture: findings, connections, one connection, operations, storage
+//! commands, statistics.
 
 use axum::extract::{Extension, State};
 use axum::response::Html;
@@ -10,7 +11,7 @@ use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
 use crate::routes::extract::{Path, Query};
-use crate::view::captures;
+use crate::view::captures::{self, CommandOrder, Selection, ShownCommands};
 
 #[derive(Deserialize)]
 pub(in crate::routes) struct PartQuery {
@@ -55,6 +56,26 @@ pub(in crate::routes) async fn operations(
     Surveyed { subject, survey }: Surveyed,
 ) -> Result<Html<String>, Failure> {
     Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, query.from)?))
+}
+
+#[derive(Deserialize)]
+pub(in crate::routes) struct CommandsQuery {
+    #[serde(default)]
+    from: usize,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    show: ShownCommands,
+    #[serde(default)]
+    sort: CommandOrder,
+}
+
+pub(in crate::routes) async fn commands(
+    Query(query): Query<CommandsQuery>,
+    Surveyed { subject, survey }: Surveyed,
+) -> Result<Html<String>, Failure> {
+    let selection = Selection { kind: &query.kind, show: query.show, sort: query.sort };
+    Ok(Html(captures::commands(head("commands", &subject, &survey), &survey, &selection, query.from)?))
 }
 
 pub(in crate::routes) async fn statistics(Surveyed { subject, survey }: Surveyed) -> Result<Html<String>, Failure> {

@@ -47,10 +47,12 @@ impl Head {
             ("findings", "/findings", "Findings"),
             ("connections", "/connections", "Connections"),
             ("operations", "/operations", "Operations"),
+            ("commands", "/io", "Commands"),
             ("statistics", "/statistics", "Statistics"),
         ];
         let rows = survey.index.rows();
         let is_growing = case.is_none();
+        let has_commands = survey.commands.totals().commands > 0;
         Head {
             page,
             name: name.to_owned(),
@@ -64,6 +66,7 @@ impl Head {
             case,
             tabs: pages
                 .into_iter()
+                .filter(|(name, ..)| *name != "commands" || has_commands || page == "commands")
                 // The capture of a case does not grow.
                 .chain(is_growing.then_some(("live", "/live", "Live")))
                 .map(|(page, below, words)| (page, format!("{base}{below}"), words))

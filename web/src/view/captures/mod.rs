@@ -1,6 +1,7 @@
 //! Pages about captures. There is one file for each page, and one file for the common parts.
 
 mod answers;
+mod commands;
 mod common;
 mod connections;
 mod findings;
@@ -13,6 +14,7 @@ mod statistics;
 
 use askama::Template;
 
+pub(crate) use commands::{CommandOrder, Selection, ShownCommands, commands};
 pub(crate) use common::Head;
 pub(super) use common::{Links, part};
 pub(crate) use connections::{connections, ladder};

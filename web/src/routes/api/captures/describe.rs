@@ -5,8 +5,11 @@ use schemars::generate::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::super::openapi::{parameter, path, problem_answer};
-use super::model::{Answers, Capture, CaptureProblems, Captures, FilterRead, Findings, Made, Packet, Packets};
+use super::model::{
+    Answers, Capture, CaptureProblems, Captures, FilterRead, Findings, Made, Packet, Packets, StorageCommands,
+};
 use super::{DEFAULT_LINES, MAX_LINES, TYPES};
+use crate::view::captures::{CommandOrder, ShownCommands};
 
 /// Describes the paths of the resources about captures.
 pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema) -> Value {
@@ -25,6 +28,22 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
     let filter = text("filter", "Only packets that pass this display filter");
     let one = [id.clone()];
     let packets = [id.clone(), filter, from.clone(), limit.clone()];
+    let commands = [
+        id.clone(),
+        text("kind", "Only commands with this name"),
+        choice(
+            "show",
+            "Which commands: all, those with an error, or those without a response",
+            ShownCommands::ALL.map(ShownCommands::name),
+        ),
+        choice(
+            "sort",
+            "The order: by time, or the slowest or largest command first",
+            CommandOrder::ALL.map(CommandOrder::name),
+        ),
+        from.clone(),
+        limit.clone(),
+    ];
     let part = [id.clone(), from, limit];
     let mut wanted = text("text", "A display filter to check");
     wanted["required"] = true.into();
@@ -40,6 +59,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
         "/api/captures/{id}/findings": path::<Findings>(made, problem, "Lists the findings of a capture", &part, true),
         "/api/captures/{id}/problems": path::<CaptureProblems>(made, problem, "Lists the problems of a capture: groups of findings with one root", &part, true),
         "/api/captures/{id}/answers": path::<Answers>(made, problem, "Explains what happened on each connection of a capture", &part, true),
+        "/api/captures/{id}/io": path::<StorageCommands>(made, problem, "Lists the storage commands of a capture", &commands, true),
         "/api/filter": path::<FilterRead>(made, problem, "Checks a display filter", &[wanted], false),
     });
     // The server is perhaps still reading the capture, or cannot read the capture.
@@ -52,6 +72,11 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
         }
     }
     paths
+}
+
+/// Describes a parameter of a query with these values. The first value is the default.
+fn choice(name: &str, about: &str, values: [&str; 3]) -> Value {
+    parameter(name, "query", about, &json!({"type": "string", "enum": values, "default": values[0]}))
 }
 
 /// Adds the responses for clients that are not operators.

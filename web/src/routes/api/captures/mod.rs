@@ -25,10 +25,11 @@ use crate::routes::captures::filter::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
 use crate::routes::captures::{Subject, Surveyed, delete, list, ready, upload};
 use crate::routes::extract::{Path, Query};
-use crate::view::captures::List;
+use crate::view::captures::{CommandOrder, List, Selection, ShownCommands};
 use model::{
     Answer, Answers, Capture, CaptureEntry, CaptureFinding, CaptureProblem, CaptureProblems, Captures, Counts,
     ExchangeAnswer, FilterRead, Findings, Made, Packet, PacketEntry, PacketField, PacketFinding, PacketUnit, Packets,
+    StorageCommands,
 };
 
 /// The default number of entries in a response.
@@ -47,6 +48,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/captures/{id}/findings", get(findings))
         .route("/captures/{id}/problems", get(problems))
         .route("/captures/{id}/answers", get(answers))
+        .route("/captures/{id}/io", get(commands))
         .route("/filter", get(filter))
 }
 
@@ -238,6 +240,36 @@ async fn problems(
         found: problem.found.clone(),
     });
     Ok(Json(CaptureProblems { total, problems: problems.collect() }))
+}
+
+#[derive(Deserialize)]
+struct CommandLines {
+    #[serde(default)]
+    from: usize,
+    limit: Option<usize>,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    show: ShownCommands,
+    #[serde(default)]
+    sort: CommandOrder,
+}
+
+async fn commands(
+    Api(Query(lines)): Api<Query<CommandLines>>,
+    Api(Surveyed { survey, .. }): Api<Surveyed>,
+) -> Result<Json<StorageCommands>, ApiFailure> {
+    let limit = count(lines.limit, DEFAULT_LINES, MAX_LINES)?;
+    let all = &survey.commands;
+    let selected = Selection { kind: &lines.kind, show: lines.show, sort: lines.sort }.of(all);
+    Ok(Json(StorageCommands {
+        total: selected.len() as u64,
+        left_out: all.omitted(),
+        commands: selected.into_iter().skip(lines.from).take(limit).cloned().collect(),
+        statistics: all.kinds().collect(),
+        outstanding: all.outstanding().clone(),
+        summary: all.totals(),
+    }))
 }
 
 async fn answers(

@@ -5,6 +5,7 @@ use serde::Serialize;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::diagnosis::Diagnosis;
+use weft_dissector::io::{IoCommand, IoTotals, KindStatistics, OutstandingSeries};
 
 /// The captures of the folder. The most recently changed capture is the first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -235,6 +236,28 @@ pub(in crate::routes::api) struct ExchangeAnswer {
     /// Number of the exchange.
     pub(super) exchange: u64,
     pub(super) text: String,
+}
+
+/// A page of the storage commands of a capture. The objects have the keys of `weft io --json`,
+/// except `kind` and `file`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::routes::api) struct StorageCommands {
+    /// Number of listed commands that match the query.
+    pub(super) total: u64,
+    /// Number of commands that are counted in `summary` but cannot be listed.
+    pub(super) left_out: u64,
+    /// The commands.
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub(super) commands: Vec<IoCommand>,
+    /// Percentiles of the latencies of each kind of command. They count all commands.
+    #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub(super) statistics: Vec<KindStatistics>,
+    /// The number of outstanding commands over time.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub(super) outstanding: OutstandingSeries,
+    /// The numbers of commands.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub(super) summary: IoTotals,
 }
 
 /// The result of checking a display filter.
