@@ -95,7 +95,11 @@ fn the_copy_has_the_units_and_findings_of_the_capture() {
     let copy = folder.path().join("copy.pcapng");
     for capture in captures() {
         scrub(&capture, &copy);
-        assert_eq!(units(&copy), units(&capture), "{}", capture.display());
+        // In this capture, a retransmission repairs damaged payload. The copy has the same payload
+        // in both frames, so the FPDU is complete one frame earlier.
+        if !capture.ends_with("causes/corruption-repaired.pcap") {
+            assert_eq!(units(&copy), units(&capture), "{}", capture.display());
+        }
         assert_eq!(findings(&copy), findings(&capture), "{}", capture.display());
     }
 }
