@@ -90,7 +90,7 @@ subcommands! {
         ///
         /// The text output begins with what happened on the connections, as `weft why` explains it.
         Stats = stats,
-        /// List the storage commands of a capture (NVMe over RDMA), with their latencies
+        /// List storage commands (NVMe, iSER, NFS, SMB Direct) with their latencies
         ///
         /// weft prints one line per command: what it moved, how long each part took, which RDMA
         /// operations served it, and what was wrong meanwhile. The end of the output has percentiles

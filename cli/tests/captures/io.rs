@@ -1,5 +1,5 @@
-//! Tests `weft io` with a capture of NVMe over RDMA. `dissector/tests/it/io.rs` tests the values of
-//! all commands.
+//! Tests `weft io` with captures of storage protocols. `io.rs` and `io_protocols.rs` in
+//! `dissector/tests/it` test the values of all commands.
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::path::Path;
@@ -71,6 +71,33 @@ fn json_has_an_object_per_command_and_the_statistics() {
     assert_eq!((&event["state"], &event["status"]), (&"not_answered".into(), &Value::Null));
     let summary = objects.last().unwrap();
     assert_eq!((&summary["commands"], &summary["file"]), (&16.into(), &CAPTURE.into()));
+}
+
+#[test]
+fn each_protocol_has_its_commands() {
+    for (capture, count, line) in [
+        (
+            "storage/iser-session.pcap",
+            50,
+            "  id 0x5000000  READ(10) lun 0 lba 8 blocks 8  4096 bytes  GOOD  46.039 ms (45.999 to data, 0.039 data, \
+             0.001 to status)  1 Write, STag 0xdf379022\n",
+        ),
+        (
+            "storage/nfs3-session.pcap",
+            18,
+            "  id 0x77a394ae  READ NFS V3 offset 0 count 4096  700 of 4096 bytes  NFS3_OK  65.795 ms (16.841 to data, \
+             0.000 data, 48.954 to status)  1 Write, STag 0x417e3e01\n",
+        ),
+        (
+            "storage/smb-ops.pcap",
+            61,
+            "  id 0x22  WRITE file 0x1b:0x8 offset 0 length 300  300 bytes  STATUS_SUCCESS  53.319 ms (0.000 to data, ",
+        ),
+    ] {
+        let (code, text) = io(&[capture]);
+        assert_eq!((code, frames(&text).len()), (0, count), "{text}");
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 #[test]

@@ -10,9 +10,10 @@ use super::access::{Access, AccessKind};
 use super::adapters;
 use super::command::{IoCommand, NoteKind};
 use super::early::{Early, EarlyEnd};
-use super::event::{Begin, Buffer, IoEvent};
+use super::event::{Begin, Buffer, Data, Describe, IoEvent};
 use super::tracked::{CommandOrigin, MAX_BUFFERS, TrackedCommand};
 use super::transport::Transport;
+use crate::context::Context;
 use crate::direction::Direction;
 use crate::exchange::CapturePoint;
 use crate::finding::Finding;
@@ -21,7 +22,7 @@ use crate::packet::TcpSegment;
 use crate::parse::SegmentView;
 use crate::stream_id::StreamId;
 use crate::unit::{Kind, Unit};
-use crate::upper::{Ulp, UlpMessage};
+use crate::upper::Ulp;
 
 /// Maximum number of commands of a connection that are followed at a time. If there are more, the
 /// oldest command is returned with the state [`Dropped`](super::CommandState::Dropped).
@@ -175,6 +176,10 @@ impl IoConnection {
                 };
                 let (stag, offset, len) = (header.stag.get(), header.tagged_offset.get(), view.payload_len.into());
                 self.access(Access { kind, direction, stag, offset, len, first: at, latest: at });
+                // A Read Response can complete a call of RPC that is in a chunk.
+                if context.rpc.is_some() {
+                    self.message(direction, context, (at, at));
+                }
             }
             Segment::Untagged(header, _) if view.opcode().is_send() => {
                 if header.mo.get() == 0 {
@@ -185,7 +190,7 @@ impl IoConnection {
                 let is_empty = header.mo.get() == 0 && view.payload_len == 0;
                 match &context.ulp_message {
                     _ if !view.last() => {}
-                    Some(message) => self.message(direction, message, (began, at)),
+                    Some(_) => self.message(direction, context, (adapters::began(context).unwrap_or(began), at)),
                     None if is_empty => {}
                     None => self.record_gap(),
                 }
@@ -211,18 +216,42 @@ impl IoConnection {
         self.marked = self.serials;
     }
 
-    /// Records a message that was captured from `span.0` to `span.1`.
-    fn message(&mut self, direction: Direction, message: &UlpMessage, span: (CapturePoint, CapturePoint)) {
+    /// Records that bytes are missing, if a peer acknowledged bytes that were not captured.
+    fn check_last_bytes(&mut self) {
+        if Direction::BOTH.into_iter().any(|direction| self.transport.lacks_last_bytes(direction)) {
+            self.record_gap();
+        }
+    }
+
+    /// Records the message that ends with the current FPDU. It was captured from `span.0` to
+    /// `span.1`.
+    fn message(&mut self, direction: Direction, context: &Context, span: (CapturePoint, CapturePoint)) {
+        let Some(protocol) = context.ulp else { return };
         let mut events = std::mem::take(&mut self.events);
-        self.is_other = !adapters::read(message, &mut events);
-        let protocol = message.ulp();
+        self.is_other = !adapters::read(protocol, context, &mut events);
         for event in events.drain(..) {
             match event {
                 IoEvent::Begin(begin) => self.begin(direction, protocol, begin, span),
+                IoEvent::Describe(Describe { id, kind, parameters }) => {
+                    if let Some(command) = self.latest(direction, id) {
+                        command.describe(kind, parameters);
+                    }
+                }
+                IoEvent::Data(Data { id, bytes }) => {
+                    if let Some(command) = self.latest(direction, id) {
+                        command.add_inline_data(bytes, span);
+                    }
+                }
                 IoEvent::End(end) => self.end(EarlyEnd { direction, protocol, end, began: span.0, ended: span.1 }),
+                IoEvent::Unread => self.record_gap(),
             }
         }
         self.events = events;
+    }
+
+    /// The latest command in flight of `direction` with this id.
+    fn latest(&mut self, direction: Direction, id: u64) -> Option<&mut TrackedCommand> {
+        self.in_flight.iter_mut().rfind(|command| (command.direction, command.id()) == (direction, id))
     }
 
     /// What all commands of `direction` have in common.
@@ -438,6 +467,10 @@ impl IoConnection {
     /// `now` is in nanoseconds since 1970.
     pub(super) fn settle(&mut self, now: u64) {
         let is_over = |time: u64| time.saturating_add(SETTLING) <= now;
+        // A lost command shows a gap only when the next FPDU of its direction arrives.
+        if self.early.oldest().is_some_and(is_over) {
+            self.check_last_bytes();
+        }
         self.judge_early(|access| is_over(access.latest.time), |end| is_over(end.ended.time));
         while self.recent.front().and_then(|command| command.answered).is_some_and(|answered| is_over(answered.time)) {
             self.done.extend(self.recent.pop_front().map(TrackedCommand::into_line));
@@ -453,9 +486,7 @@ impl IoConnection {
 
     /// Returns all commands. Call this when the connection or the capture ends.
     pub(super) fn finish(&mut self) {
-        if Direction::BOTH.into_iter().any(|direction| self.transport.lacks_last_bytes(direction)) {
-            self.record_gap();
-        }
+        self.check_last_bytes();
         self.judge_early(|_| true, |_| true);
         self.done.extend(self.recent.drain(..).map(TrackedCommand::into_line));
         let retransmissions = self.transport.total();

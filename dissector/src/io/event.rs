@@ -7,8 +7,14 @@ use super::command::DataFlow;
 pub(super) enum IoEvent {
     /// The message begins a command.
     Begin(Begin),
+    /// The message, or an RDMA operation that completes it, shows what the command is.
+    Describe(Describe),
+    /// The message has data of a command in flight. The sender of the command sent it.
+    Data(Data),
     /// The message has the status of a command.
     End(End),
+    /// A part of the message could not be read. It can have begins and ends of commands.
+    Unread,
 }
 
 /// The begin of a command.
@@ -33,6 +39,26 @@ pub(super) struct Begin {
     pub(super) buffers: Vec<Buffer>,
     /// Whether the command advertises further buffers, which are not known.
     pub(super) has_unknown_buffers: bool,
+}
+
+/// The name and the parameters of a command that were not known when it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Describe {
+    /// As in [`Begin::id`].
+    pub(super) id: u64,
+    /// As in [`Begin::kind`].
+    pub(super) kind: &'static str,
+    /// As in [`Begin::parameters`].
+    pub(super) parameters: String,
+}
+
+/// Data of a command in a message after the begin of the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Data {
+    /// As in [`Begin::id`].
+    pub(super) id: u64,
+    /// Length of the data in bytes.
+    pub(super) bytes: u64,
 }
 
 /// The end of a command.

@@ -299,6 +299,23 @@ fn a_gap_is_reported_and_not_guessed() {
     assert!(found.iter().all(|command| command.notes.is_empty()), "{found:#?}");
 }
 
+/// The next FPDU of the direction of the lost command arrives more than a second later.
+#[test]
+fn a_response_to_a_lost_command_is_no_contradiction() {
+    let mut queue = Queue::new();
+    queue.read(6, 32);
+    queue.respond(6, 0);
+    let lost = queue.command_fpdu(7, 0x02, &keyed(32), &[]);
+    queue.wire.lose(0, &lost);
+    queue.respond(7, 0);
+    queue.wire.wait(2_000 * MS);
+    queue.read(8, 32);
+    queue.respond(8, 0);
+    let found = queue.commands();
+    let nothing = found.iter().find(|command| command.id == 7).unwrap();
+    assert_eq!((nothing.state, nothing.gap, nothing.notes.len()), (CommandState::NoCommand, true, 0));
+}
+
 #[test]
 fn each_gap_marks_the_commands_in_flight() {
     let mut queue = Queue::new();

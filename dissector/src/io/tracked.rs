@@ -159,6 +159,20 @@ impl TrackedCommand {
         self.line.gap = true;
     }
 
+    /// Sets the name and the parameters, which were not known before.
+    pub(super) fn describe(&mut self, kind: &'static str, parameters: String) {
+        (self.line.command, self.line.parameters) = (kind, parameters);
+    }
+
+    /// Records data in a further message of the sender of the command. The message was captured
+    /// from `span.0` to `span.1`.
+    pub(super) fn add_inline_data(&mut self, bytes: u64, span: (CapturePoint, CapturePoint)) {
+        if bytes > 0 {
+            self.line.bytes += bytes;
+            self.extend_data(span.0.time, span.1.time);
+        }
+    }
+
     /// Records a Write inside a buffer.
     pub(super) fn write(&mut self, access: &Access, is_last: bool) {
         let next = access.offset.wrapping_add(access.len);

@@ -212,10 +212,11 @@ impl Sink for IoTracker {
 
     fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
         self.now = self.now.max(segment.time());
+        // Before this segment, a connection still shows that the peer acknowledged lost bytes.
+        self.settle();
         if let Some(connection) = self.connections.get_mut(&stream) {
             connection.segment(segment);
         }
-        self.settle();
     }
 
     fn ended(&mut self, stream: StreamId, _: &Context) {

@@ -10,6 +10,7 @@ mod filters_doc;
 mod framing;
 mod habits;
 mod io;
+mod io_protocols;
 mod iser;
 mod layers;
 mod links;

@@ -20,8 +20,9 @@ pub(super) struct Fragment<'a> {
     pub(super) len: u32,
     /// RemainingDataLength.
     pub(super) remaining: u32,
-    /// Number of the frame that completed the Data Transfer.
-    pub(super) frame: FrameNumber,
+    /// Number of the frame that completed the Data Transfer, and its time in nanoseconds since
+    /// 1970.
+    pub(super) at: (FrameNumber, u64),
 }
 
 /// A message that has more than one fragment.
@@ -33,8 +34,8 @@ pub(super) struct Reassembled {
     pub(super) len: u64,
     /// Number of fragments.
     pub(super) fragments: u32,
-    /// Frame of the first fragment.
-    pub(super) first_frame: FrameNumber,
+    /// Frame of the first fragment, and its time in nanoseconds since 1970.
+    pub(super) first: (FrameNumber, u64),
 }
 
 /// What a fragment completes.
@@ -70,7 +71,7 @@ impl Fragments {
             None if !is_smb(fragment.octets) => None,
             None if fragment.remaining == 0 => Some(Completed::Alone),
             None => {
-                let mut message = Reassembled { octets: Vec::new(), len: 0, fragments: 0, first_frame: fragment.frame };
+                let mut message = Reassembled { octets: Vec::new(), len: 0, fragments: 0, first: fragment.at };
                 append(&mut message, fragment);
                 self.open = Some((message, fragment.remaining.into()));
                 None
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     fn fragment(octets: &[u8], remaining: u32, frame: u64) -> Fragment<'_> {
-        Fragment { octets, len: u32::try_from(octets.len()).unwrap(), remaining, frame: frame.into() }
+        Fragment { octets, len: u32::try_from(octets.len()).unwrap(), remaining, at: (frame.into(), frame) }
     }
 
     /// The lengths of frames 95 to 97 of `smb-ops.pcap`: 160 + 104 + 88 bytes.
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(fragments.add(fragment(&start, 192, 95)), None);
         assert_eq!(fragments.add(fragment(&[2; 104], 88, 96)), None);
         let Some(Completed::Message(message)) = fragments.add(fragment(&[3; 88], 0, 97)) else { panic!() };
-        assert_eq!((message.len, message.fragments, message.first_frame), (352, 3, 95.into()));
+        assert_eq!((message.len, message.fragments, message.first), (352, 3, (95.into(), 95)));
         assert_eq!(message.octets, [start, vec![2; 104], vec![3; 88]].concat());
         assert_eq!(fragments.add(fragment(b"\xfeSMB", 0, 98)), Some(Completed::Alone));
     }

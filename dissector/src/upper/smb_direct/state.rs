@@ -35,6 +35,8 @@ pub struct SmbState {
 pub struct UpperMessage {
     /// Frame of the first Data Transfer.
     pub first_frame: FrameNumber,
+    /// Capture time of this frame, in nanoseconds since 1970.
+    pub first_time: u64,
     /// Number of Data Transfers.
     pub fragments: u32,
     /// Length in bytes.
@@ -133,19 +135,21 @@ impl SmbState {
         }
         let data = octets.get(offset as usize..).unwrap_or_default();
         let data = &data[..data.len().min(len as usize)];
-        let fragment = Fragment { octets: data, len, remaining, frame: at.0 };
+        let fragment = Fragment { octets: data, len, remaining, at };
         let completed = self.fragments[direction].add(fragment);
         self.latest = match completed {
             None => None,
             Some(Completed::Alone) => Some(UpperMessage {
                 first_frame: at.0,
+                first_time: at.1,
                 fragments: 1,
                 len: len.into(),
                 at: self.is_single.then_some(offset),
                 message: self.conversation.message(direction, (data, len.into()), at),
             }),
             Some(Completed::Message(all)) => Some(UpperMessage {
-                first_frame: all.first_frame,
+                first_frame: all.first.0,
+                first_time: all.first.1,
                 fragments: all.fragments,
                 len: all.len,
                 at: None,
