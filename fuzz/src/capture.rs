@@ -2,8 +2,11 @@
 
 use std::io::Cursor;
 
+use weft_dissector::io::{IoTracker, command_line};
+use weft_dissector::output::upper_pdu::{UpperPdu, UpperPdus};
 use weft_dissector::output::{json::JsonWriter, senders::Senders, text};
-use weft_dissector::source::Capture;
+use weft_dissector::scrub::{Planner, Survey};
+use weft_dissector::source::{Capture, Frame};
 use weft_dissector::tree::tree;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink};
@@ -37,13 +40,51 @@ impl Sink for AllOutputs {
     }
 }
 
-/// Reads `data` as a capture file up to its end, and dissects all frames.
-pub fn read(data: &[u8]) {
-    let Ok(mut capture) = Capture::from_reader(Box::new(Cursor::new(data.to_vec()))) else { return };
-    let (mut dissector, mut shown) = (Dissector::default(), AllOutputs::default());
-    while let Some(frame) = capture.next_frame() {
-        assert!(frame.wire_len as usize >= frame.octets.len());
-        dissector.frame(&frame, &mut shown);
+/// Checks the length of a message that `weft export` writes.
+fn check_pdu(pdu: &UpperPdu) {
+    let packet = pdu.packet();
+    assert!(pdu.octets.len() as u64 <= pdu.len, "{} of {} bytes", pdu.octets.len(), pdu.len);
+    assert!(packet.len() <= pdu.wire_len(&packet) as usize);
+}
+
+/// Writes the lines of the commands that have finished.
+fn write_commands(tracker: &mut IoTracker) {
+    for command in tracker.take_finished() {
+        assert!(!command_line(&command, 0).is_empty());
     }
-    dissector.finish(&mut shown);
+}
+
+/// Dissects frames, and writes all outputs: those of `weft dissect`, `weft io`, `weft export` and
+/// `weft scrub`. `each` calls its argument with each frame. It is called several times, and must
+/// have the same frames each time.
+pub(crate) fn consume(each: impl Fn(&mut dyn FnMut(&Frame<'_>))) {
+    let mut dissector = Dissector::default();
+    let outputs = (AllOutputs::default(), IoTracker::default());
+    let mut sinks = (outputs, (UpperPdus::new(check_pdu), Survey::default()));
+    each(&mut |frame: &Frame<'_>| {
+        dissector.frame(frame, &mut sinks);
+        write_commands(&mut sinks.0.1);
+    });
+    dissector.finish(&mut sinks);
+    let ((_, mut tracker), (mut pdus, survey)) = sinks;
+    write_commands(&mut tracker);
+    assert!(tracker.kinds().count() as u64 <= tracker.totals().commands);
+    pdus.finish();
+
+    let (mut dissector, mut planner) = (Dissector::default(), Planner::new(survey));
+    each(&mut |frame: &Frame<'_>| planner.frame(frame, &mut dissector));
+    dissector.finish(&mut planner);
+    let mut scrubber = planner.finish(Dissector::default());
+    each(&mut |frame: &Frame<'_>| assert_eq!(scrubber.frame(frame).len(), frame.octets.len()));
+}
+
+/// Reads `data` as a capture file up to its end, and passes all frames to [`consume`].
+pub fn read(data: &[u8]) {
+    consume(|each| {
+        let Ok(mut capture) = Capture::from_reader(Box::new(Cursor::new(data.to_vec()))) else { return };
+        while let Some(frame) = capture.next_frame() {
+            assert!(frame.wire_len as usize >= frame.octets.len());
+            each(&frame);
+        }
+    });
 }

@@ -22,6 +22,9 @@ struct Writer {
     written: [usize; TARGETS.len()],
 }
 
+/// The targets of the protocols above RDMAP.
+const UPPER: [&str; 4] = ["iser", "nvme", "rpcrdma", "smb"];
+
 /// The targets whose seeds come from the messages in captures.
 const TARGETS: [&str; 7] = ["startup", "ddp", "rdmap", "sdp", "portmap", "fpdu", "deframe"];
 
@@ -71,7 +74,8 @@ fn main() -> io::Result<()> {
     let (Some(folder), Some(control), Some(corpus)) = (arguments.next(), arguments.next(), arguments.next()) else {
         return Err(io::Error::other("usage: seeds CAPTURES CONTROL CORPUS"));
     };
-    for target in TARGETS.into_iter().chain(["agent", "capture", "segments", "filter", "workload", "shim"]) {
+    let others = ["agent", "capture", "segments", "filter", "workload", "shim"];
+    for target in TARGETS.into_iter().chain(UPPER).chain(others) {
         fs::create_dir_all(corpus.join(target))?;
     }
     let mut found = Vec::new();
@@ -104,6 +108,10 @@ fn main() -> io::Result<()> {
     ];
     for (n, octets) in workloads.iter().enumerate() {
         fs::write(corpus.join("workload").join(format!("seed-{n:03}")), octets)?;
+    }
+    // The Sends that the target knows, then one of them a second time, without a change.
+    for (target, n) in UPPER.iter().flat_map(|target| (0..8_u8).map(move |n| (target, n))) {
+        fs::write(corpus.join(target).join(format!("seed-{n:03}")), [0, n << 4 | 0x08, 0])?;
     }
     let lines = [
         "connect 192.0.2.17:80 both [fd00::1]:7080 source 192.0.2.5:0 no-wait",

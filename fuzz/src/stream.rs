@@ -13,20 +13,20 @@ const FIRST: [u32; 2] = [u32::MAX - 700, 5000];
 
 /// The bytes of the fuzzer. All choices depend on these bytes. After the last byte, each further
 /// byte is 0.
-struct Choices<'a>(&'a [u8]);
+pub(crate) struct Choices<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Choices<'a> {
-    fn octet(&mut self) -> u8 {
+    pub(crate) fn octet(&mut self) -> u8 {
         let Some((first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         *first
     }
 
-    fn u32(&mut self) -> u32 {
+    pub(crate) fn u32(&mut self) -> u32 {
         u32::from_be_bytes([self.octet(), self.octet(), self.octet(), self.octet()])
     }
 
-    fn octets(&mut self, most: usize) -> &'a [u8] {
+    pub(crate) fn octets(&mut self, most: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;
         taken

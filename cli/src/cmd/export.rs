@@ -20,18 +20,20 @@ use crate::input::{DecodeAs, Input, refuse_same};
 #[derive(clap::Args)]
 #[command(after_help = "weft exports these messages:\n  \
     RPC-over-RDMA    RPC calls and replies, such as NFS, with the data of Read and Write chunks\n  \
-    SMB Direct       SMB2 messages, joined from their fragments\n\n\
+    SMB Direct       SMB2 messages, joined from their fragments\n  \
+    NVMe over RDMA   command and response capsules, re-framed as PDUs of NVMe/TCP\n  \
+    iSER             iSCSI PDUs, without the iSER header\n\n\
     A message ends before its first byte that was not captured. A packet comment explains this, and\n\
-    also which bytes RDMA transferred separately.\n\n\
+    also which bytes RDMA transferred separately. For NVMe and iSER, these bytes are not exported.\n\n\
     Examples:\n  \
     weft export --upper-pdu capture.pcap messages.pcapng         write the messages\n  \
     weft export --upper-pdu capture.pcap - | wireshark -k -i -   show the messages in Wireshark")]
 pub(crate) struct Arguments {
     /// Write each message of a protocol above RDMAP as one packet
     ///
-    /// Wireshark 4.0 and later decodes the packets with its own dissectors, such as NFS and SMB2. A
-    /// packet has the addresses and ports of its message, and the time of the message's last frame.
-    /// The link type is LINKTYPE_WIRESHARK_UPPER_PDU.
+    /// Wireshark 4.0 and later decodes the packets with its own dissectors, such as NFS, SMB2 and
+    /// iSCSI. A packet has the addresses and ports of its message, and the time of the message's
+    /// last frame. The link type is LINKTYPE_WIRESHARK_UPPER_PDU.
     #[arg(long)]
     upper_pdu: bool,
     /// Read this capture; use - for standard input
@@ -149,7 +151,7 @@ impl Counts {
 
     fn summary(&self, to: &Path, has_comments: bool) -> String {
         if self.messages.is_empty() {
-            return "no message to export; weft exports RPC-over-RDMA and SMB Direct".to_owned();
+            return "no message to export; weft exports RPC-over-RDMA, SMB Direct, NVMe over RDMA and iSER".to_owned();
         }
         let total = counted(self.messages.values().sum(), "message");
         let each: Vec<String> = self.messages.iter().map(|(name, count)| format!("{count} {name}")).collect();

@@ -1,4 +1,4 @@
-//! Tests `weft export --upper-pdu`. No capture in `captures` has RPC or SMB2, so the tests make a
+//! Tests `weft export --upper-pdu`. No capture in `captures` has RPC, so the tests make a
 //! connection with a call and a reply of RPC-over-RDMA (RFC 8166 section 4).
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
@@ -141,6 +141,22 @@ fn a_pcap_has_no_comments() {
     let lengths = [TAGS.len() + 24, TAGS.len() + 28].map(|len| u32::try_from(len).unwrap().to_le_bytes());
     assert_eq!(written[24..40], [[5, 0, 0, 0], [0; 4], lengths[0], lengths[1]].concat());
     assert_eq!(written[40..40 + TAGS.len()], TAGS[..]);
+}
+
+#[test]
+fn messages_of_storage_protocols_are_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/storage");
+    for (name, dissector) in [("nvme-discover.pcap", "nvme-tcp"), ("iser-session.pcap", "iscsi")] {
+        let to = folder.path().join(format!("{dissector}.pcapng"));
+        let (code, notes) = export(&captures.join(name), &to);
+        assert!(code == 0 && notes.contains(&format!(" {dissector}), 0 incomplete")), "{notes}");
+        let found = frames(&to);
+        assert!(!found.is_empty());
+        // The first tag has the name of the dissector.
+        let is_named = |octets: &[u8]| octets[4..].starts_with(dissector.as_bytes());
+        assert!(found.iter().all(|(_, _, octets, ..)| is_named(octets)), "{found:?}");
+    }
 }
 
 #[test]

@@ -135,6 +135,19 @@ fn the_copy_has_neither_addresses_nor_payload() {
     assert!(contains(&after, &[198, 18, 0, 1]) && contains(&after, &[198, 18, 0, 2]));
 }
 
+/// The captures of storage protocols have names of hosts, targets and subsystems.
+#[test]
+fn the_copy_has_no_names_of_storage_protocols() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.pcapng");
+    for (name, part) in [("iser-session", "iqn.2026-11."), ("nvme-discover", "nqn.2014-08.")] {
+        let capture = capture(&format!("storage/{name}.pcap"));
+        scrub(&capture, &copy);
+        let (before, after) = (fs::read(&capture).unwrap(), fs::read(&copy).unwrap());
+        assert!(contains(&before, part.as_bytes()) && !contains(&after, part.as_bytes()), "{name}");
+    }
+}
+
 /// A capture with planted texts: the name and the description of the interface, a comment, and the
 /// payload of TCP and of UDP.
 fn planted(path: &Path) {

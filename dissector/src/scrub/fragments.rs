@@ -30,11 +30,14 @@ pub(super) struct SegmentPart {
     pub(super) offset: usize,
 }
 
+/// What identifies an IP packet with fragments: see [`IpFragment::packet`].
+type PacketId = (IpAddr, IpAddr, u32, u8);
+
 /// The fragments of TCP segments.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     /// The fragments of incomplete packets.
-    waiting: HashMap<(IpAddr, IpAddr, u32, u8), Vec<(FrameNumber, IpFragment)>>,
+    waiting: HashMap<PacketId, Vec<(FrameNumber, IpFragment)>>,
     /// The part of a segment in each frame with a fragment.
     found: HashMap<FrameNumber, SegmentPart>,
 }

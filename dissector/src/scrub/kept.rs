@@ -23,9 +23,6 @@ const MO_AT: usize = 14;
 /// Length of a Terminate with all parts.
 const TERMINATE_LEN: usize = RawTerminate::LEN + SEGMENT_LENGTH_LEN + UNTAGGED_LEN + RawReadRequest::LEN;
 
-/// No octets.
-const NOTHING: Range<usize> = 0..0;
-
 /// The protocol above RDMAP.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Upper<'u> {
@@ -38,13 +35,13 @@ pub(super) enum Upper<'u> {
 
 impl Upper<'_> {
     /// The ranges of headers in a Send that starts with `octets`. A range can be empty.
-    fn headers(self, octets: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+    fn headers(self, octets: &[u8], is_complete: bool) -> Vec<Range<usize>> {
         match self {
-            Upper::Sdp(order) => [0..sdp_headers_len(octets, order), NOTHING],
+            Upper::Sdp(order) => only(0..sdp_headers_len(octets, order)),
             Upper::Recognised([]) => command(octets),
             Upper::Recognised(ulps) => {
                 let mut headers = ulps.iter().map(|ulp| ulp.headers(octets, is_complete));
-                headers.find(|[first, _]| !first.is_empty()).unwrap_or([NOTHING; 2])
+                headers.find(|ranges| ranges.iter().any(|range| !range.is_empty())).unwrap_or_default()
             }
         }
     }
@@ -65,9 +62,14 @@ pub(super) fn sdp_headers_len(octets: &[u8], order: FieldOrder) -> usize {
     RawBsdh::LEN + extension.unwrap_or(0)
 }
 
+/// A list of one range.
+fn only(range: Range<usize>) -> Vec<Range<usize>> {
+    std::iter::once(range).collect()
+}
+
 /// The fields of a command of NVMe over RDMA or of iSCSI (iSER) that name a buffer. The diagnosis
 /// reads these fields also on a connection without a recognised protocol.
-fn command(octets: &[u8]) -> [Range<usize>; 2] {
+fn command(octets: &[u8]) -> Vec<Range<usize>> {
     const NVME_LEN: usize = 64;
     const ISER_LEN: usize = 28;
     const ISCSI_LEN: usize = 48;
@@ -75,15 +77,15 @@ fn command(octets: &[u8]) -> [Range<usize>; 2] {
         // A command with a keyed data block: opcode, flags and identifier, and the data block.
         let has_data = matches!(command[0] & 0b11, 0b01 | 0b10);
         if has_data && command[1] == 0x40 && matches!(command[39], 0x40 | 0x4f) {
-            return [0..4, 24..40];
+            return vec![0..4, 24..40];
         }
     }
     match octets.get(..ISER_LEN + ISCSI_LEN) {
         // A SCSI Command: the iSER header, the opcode and the flags, and the length of the data.
         Some([0x14 | 0x18, 0, 0, 0, rest @ ..]) if rest[ISER_LEN - 4] & 0x3f == 0x01 => {
-            [0..ISER_LEN + 2, ISER_LEN + 20..ISER_LEN + 24]
+            vec![0..ISER_LEN + 2, ISER_LEN + 20..ISER_LEN + 24]
         }
-        _ => [NOTHING; 2],
+        _ => Vec::new(),
     }
 }
 
@@ -92,29 +94,29 @@ fn command(octets: &[u8]) -> [Range<usize>; 2] {
 pub(super) struct OpenSend {
     msn: u32,
     /// The ranges of headers in the message.
-    headers: [Range<usize>; 2],
+    headers: Vec<Range<usize>>,
 }
 
 /// The ranges of `ulpdu` that stay, in order. A range can be empty, and it can end after the end of
 /// `ulpdu`. `open` is the latest Send of the direction.
-pub(super) fn headers(ulpdu: Part<'_>, upper: Upper<'_>, open: &mut Option<OpenSend>) -> [Range<usize>; 3] {
+pub(super) fn headers(ulpdu: Part<'_>, upper: Upper<'_>, open: &mut Option<OpenSend>) -> Vec<Range<usize>> {
     let Some(&[ddp, rdmap]) = ulpdu.get(0..2).and_then(<[u8]>::first_chunk::<2>) else {
-        return [0..TAGGED_LEN, NOTHING, NOTHING];
+        return only(0..TAGGED_LEN);
     };
     let is_tagged = ddp & TAGGED != 0;
     let header = if is_tagged { TAGGED_LEN } else { UNTAGGED_LEN };
     let payload = ulpdu.from(header);
     let parts = match Control(rdmap).opcode() {
-        Opcode::READ_REQUEST => [0..RawReadRequest::LEN, NOTHING],
-        Opcode::READ_RESPONSE => [0..upper.proof_len(payload.beginning()), NOTHING],
-        Opcode::TERMINATE => [0..TERMINATE_LEN, NOTHING],
-        Opcode::ATOMIC_REQUEST => [0..size_of::<RawAtomicRequest>(), NOTHING],
-        Opcode::ATOMIC_RESPONSE => [0..size_of::<RawAtomicResponse>(), NOTHING],
+        Opcode::READ_REQUEST => only(0..RawReadRequest::LEN),
+        Opcode::READ_RESPONSE => only(0..upper.proof_len(payload.beginning())),
+        Opcode::TERMINATE => only(0..TERMINATE_LEN),
+        Opcode::ATOMIC_REQUEST => only(0..size_of::<RawAtomicRequest>()),
+        Opcode::ATOMIC_RESPONSE => only(0..size_of::<RawAtomicResponse>()),
         opcode if opcode.is_send() && !is_tagged => send(ulpdu, payload, ddp & LAST != 0, upper, open),
-        _ => [NOTHING; 2],
+        _ => Vec::new(),
     };
-    let [first, second] = parts.map(|part| header + part.start..header + part.end);
-    [0..header, first, second]
+    let parts = parts.into_iter().map(|part| header + part.start..header + part.end);
+    std::iter::once(0..header).chain(parts).collect()
 }
 
 /// The ranges of headers in the payload of a segment of a Send.
@@ -124,24 +126,22 @@ fn send(
     is_last: bool,
     upper: Upper<'_>,
     open: &mut Option<OpenSend>,
-) -> [Range<usize>; 2] {
+) -> Vec<Range<usize>> {
     let field = |at: usize| ulpdu.get(at..at + 4).and_then(<[u8]>::first_chunk::<4>).map(|o| u32::from_be_bytes(*o));
     let (Some(msn), Some(mo)) = (field(MSN_AT), field(MO_AT)) else {
         *open = None;
-        return [NOTHING; 2];
+        return Vec::new();
     };
     if mo == 0 {
         let octets = payload.beginning();
         let is_complete = is_last && octets.len() == payload.len();
         *open = Some(OpenSend { msn, headers: upper.headers(octets, is_complete) });
     }
-    let Some(send) = open.as_ref().filter(|send| send.msn == msn) else { return [NOTHING; 2] };
+    let Some(send) = open.as_ref().filter(|send| send.msn == msn) else { return Vec::new() };
     let start = mo as usize;
     let end = start.saturating_add(payload.len());
-    send.headers.clone().map(|range| {
-        let (from, to) = (range.start.max(start), range.end.min(end));
-        if from < to { from - start..to - start } else { NOTHING }
-    })
+    let within = send.headers.iter().map(|range| range.start.max(start)..range.end.min(end));
+    within.filter(|range| !range.is_empty()).map(|range| range.start - start..range.end - start).collect()
 }
 
 #[cfg(test)]

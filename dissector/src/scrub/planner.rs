@@ -212,9 +212,9 @@ fn known_private_data(octets: &[u8], len: usize) -> usize {
 
 /// The octets of the FPDU body that stay: `ULPDU_Length`, these ranges of headers in the ULPDU, and
 /// the PAD octets that are zero. The ranges are in order and do not overlap.
-fn kept_of_body(fpdu: &Fpdu<'_>, headers: [Range<usize>; 3]) -> Vec<Range<usize>> {
+fn kept_of_body(fpdu: &Fpdu<'_>, headers: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let end = LENGTH_LEN + fpdu.ulpdu().len();
-    let headers = headers.map(|range| LENGTH_LEN + range.start..(LENGTH_LEN + range.end).min(end));
+    let headers = headers.into_iter().map(|range| LENGTH_LEN + range.start..(LENGTH_LEN + range.end).min(end));
     let pad_at = LENGTH_LEN + usize::from(fpdu.layout.ulpdu_length);
     let (pad, _) = fpdu.pad().raw();
     let zeros = (pad_at..).zip(pad).filter(|(_, octet)| **octet == 0).map(|(at, _)| at..at + 1);

@@ -3,7 +3,10 @@
 use super::{Counts, Planner, Scrubber, Survey};
 use crate::dissector::Dissector;
 use crate::finding::Finding;
+use crate::sink::Sink;
 use crate::testing::{Marked, Wire, fpdu, hex, reply_frame, send_of, startup_frame, with_crc};
+use crate::unit::Unit;
+use crate::upper::UlpMessage;
 
 /// Starts the third pass.
 fn scrubber(wire: &Wire) -> Scrubber {
@@ -39,12 +42,27 @@ fn findings(wire: &Wire) -> Vec<String> {
     wire.findings().iter().map(shown).collect()
 }
 
-/// Checks that the findings stay the same, that a second replacement changes nothing, and that no
-/// frame contains the text `SECRET`. Returns the new frames.
+/// The messages of the recognised protocols above RDMAP.
+fn messages(wire: &Wire) -> Vec<UlpMessage> {
+    #[derive(Default)]
+    struct Collect(Vec<UlpMessage>);
+    impl Sink for Collect {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            self.0.extend(unit.context.and_then(|context| context.ulp_message));
+        }
+    }
+    let mut found = Collect::default();
+    wire.feed(&mut found);
+    found.0
+}
+
+/// Checks that the findings and the messages above RDMAP stay the same, that a second replacement
+/// changes nothing, and that no frame contains the text `SECRET`. Returns the new frames.
 #[track_caller]
 fn check(wire: &Wire) -> Wire {
     let (once, counts) = scrubbed(wire);
     assert_eq!(findings(&once), findings(wire));
+    assert_eq!(messages(&once), messages(wire));
     assert_eq!(counts.frames, wire.count() as u64);
     let (twice, again) = scrubbed(&once);
     assert_eq!(frames(&twice), frames(&once));
@@ -215,6 +233,120 @@ fn messages_of_a_port_mapper_have_the_mapped_addresses() {
     let message = &frames(&once)[0][42..];
     assert_eq!(message[..16], hex("04 00 0000 1144 9c40 0000000000000007"));
     assert_eq!((&message[16..20], &message[32..36]), (&[198, 18, 0, 1][..], &[198, 18, 0, 2][..]));
+}
+
+/// A connection with these Sends. The first Send is in frame 5.
+fn sends(sends: &[(usize, Vec<u8>)]) -> Wire {
+    let (mut wire, mut msn) = (Wire::started(), [0_u32; 2]);
+    for (direction, octets) in sends {
+        msn[*direction] += 1;
+        let head = hex(&format!("4143 00000000 00000000 {:08x} 00000000", msn[*direction]));
+        wire.send(*direction, &fpdu(&[head, octets.clone()].concat()));
+    }
+    wire
+}
+
+/// The octets of the Send number `index` of [`sends`], and after it the padding and the CRC.
+fn content(wire: &Wire, index: usize) -> Vec<u8> {
+    // The headers of Ethernet, IPv4 and TCP have 54 octets.
+    frames(wire)[4 + index][54 + 2 + 18..].to_vec()
+}
+
+/// A Connect command with its data, a Write with its data, and their responses.
+#[test]
+fn capsules_of_nvme_have_no_names_and_no_data() {
+    let entry = |head: &str, len: &str, dwords: &str| {
+        let zero = "0000000000000000";
+        let mut entry = hex(&format!("{head} {zero} {zero} {zero} {len} 000000 01 {dwords}"));
+        entry.resize(64, 0);
+        entry
+    };
+    let mut data = b"SECRET host id\x05\x06\xff\xff".to_vec();
+    for name in [&b"nqn.2014-08.SECRET"[..], b"nqn.2014-08.SECRET host"] {
+        data.resize(data.len().next_multiple_of(256), 0);
+        data.extend_from_slice(name);
+    }
+    data.resize(1024, 0);
+    let write = [entry("0140 0c00 01000000", "0c000000", "10000000"), b"SECRETSECRET".to_vec()].concat();
+    let wire = sends(&[
+        (0, [entry("7f40 0000 01000000", "00040000", "0000 0100 1f00 0000"), data].concat()),
+        (1, hex("0100000000000000 0100 0000 0000 0000")),
+        (0, write.clone()),
+        (1, hex("0000000000000000 0200 0000 0c00 0000")),
+    ]);
+    assert_eq!(messages(&wire).len(), 4);
+    let once = check(&wire);
+    let connect = content(&once, 0);
+    assert_eq!(connect[64..82], *b"VVVVVVVVVVVVVVVV\xff\xff");
+    assert_eq!(connect[64 + 256..64 + 276], *b"nqn.VVVVVVVVVVVVVV\0V");
+    assert_eq!(connect[64 + 512..64 + 537], *b"nqn.VVVVVVVVVVVVVVVVVVV\0V");
+    assert_eq!(content(&once, 2)[..76], [&write[..64], b"VVVVVVVVVVVV"].concat());
+}
+
+/// A Login with text keys, and a SCSI Command with data. Their responses have text keys and sense
+/// data.
+#[test]
+fn pdus_of_iser_have_no_values_and_no_data() {
+    let send = |bhs: &str, data: &[u8]| {
+        let header = "10000000 00000000 0000000000000000 00000000 0000000000000000";
+        let mut octets = [hex(header), hex(bhs), data.to_vec()].concat();
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    };
+    let zero = "00000000 00000000";
+    let text = b"InitiatorName=iqn.2026-11.SECRET\0SessionType=Normal\0";
+    let login = format!("43870000 {:08x} 00023d00 00010000 {zero} 00000001 00000000 {zero} {zero}", text.len());
+    let answer = b"TargetAlias=SECRET";
+    let accepted =
+        format!("23870000 {:08x} 00023d00 00010001 {zero} ecc6c67c 00000001 00000001 00000000 {zero}", answer.len());
+    let write =
+        format!("01a10000 0000000c {zero} 11000000 00000200 0000002f 02ff1fee 2a000000 00800000 01000000 00000000");
+    let failed = format!("21800002 00000014 {zero} 11000000 00000000 02ff1fda 0000001c 0000005b 00000000 {zero}");
+    let sense = hex("0012 700005000000000a00000000200000000000");
+    let wire = sends(&[
+        (0, send(&login, text)),
+        (1, send(&accepted, answer)),
+        (0, send(&write, b"SECRETSECRET")),
+        (1, send(&failed, &sense)),
+    ]);
+    assert_eq!(messages(&wire).len(), 4);
+    let once = check(&wire);
+    assert_eq!(content(&once, 0)[76..][..text.len()], *b"InitiatorName=VVVVVVVVVVVVVVVVVV\0SessionType=VVVVVV\0");
+    assert_eq!(content(&once, 1)[76..][..answer.len()], *b"TargetAlias=VVVVVV");
+    assert_eq!(content(&once, 2)[76..88], [b'V'; 12]);
+    assert_eq!(content(&once, 3)[76..96], sense);
+}
+
+/// A LOOKUP of NFS version 3, and its reply with a file handle. In the copy, the arguments and the
+/// results cannot be decoded.
+#[test]
+fn messages_of_rpc_have_no_names_and_no_file_handles() {
+    let head = "12345678 00000001 00000020 00000000 00000000 00000000 00000000 12345678";
+    let padded = |text: &[u8]| {
+        let len = u32::try_from(text.len()).unwrap().to_be_bytes();
+        let mut octets = [&len[..], text].concat();
+        octets.resize(octets.len().next_multiple_of(4), 0);
+        octets
+    };
+    // Credentials AUTH_SYS with the name of the client, and no verifier.
+    let name = padded(b"SECRET");
+    let credentials = padded(&[&hex("00000007")[..], &name, &hex("00000000 00000000 00000000")].concat());
+    let call = [
+        hex(&format!("{head} 00000000 00000002 000186a3 00000003 00000003 00000001")),
+        credentials,
+        hex("00000000 00000000"),
+        padded(b"SECRET file handle"),
+        padded(b"SECRET.txt"),
+    ]
+    .concat();
+    let status = hex(&format!("{head} 00000001 00000000 00000000 00000000 00000000 00000000"));
+    let reply = [status, padded(b"SECRET file handle"), hex("00000000 00000000")].concat();
+    let wire = sends(&[(0, call), (1, reply)]);
+    assert_eq!(messages(&wire).len(), 2);
+    let once = check(&wire);
+    assert!(once.errors().is_empty());
+    // The headers of RPC-over-RDMA, and the XID, the type and the next word of the RPC message.
+    assert_eq!(content(&once, 0)[..41], [&hex(head)[..], &hex("00000000 00000002"), b"V"].concat());
 }
 
 /// The frame as two fragments of its IPv4 packet, if it has enough octets. The second fragment

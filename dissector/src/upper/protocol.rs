@@ -49,11 +49,13 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
         None
     }
 
-    /// The two ranges of the first bytes of a Send that have headers of the protocol. A range can
-    /// be empty. If all other bytes of the Send change, the result of [`Protocol::read`] stays the
-    /// same. By default, both ranges are empty. The arguments are those of [`Protocol::read`].
-    fn headers(_bytes: &[u8], _is_complete: bool) -> [Range<usize>; 2] {
-        [0..0, 0..0]
+    /// The ranges of a Send that have headers of the protocol, in order and without overlaps. The
+    /// arguments are those of [`Protocol::read`]. A range can be empty, and it can end after the
+    /// end of `bytes`. If all other bytes of the Send get the value of a letter, these results stay
+    /// the same: the ranges, the variant of the result of [`Protocol::read`], and whether the
+    /// message proves the protocol. By default, there are no ranges.
+    fn headers(_bytes: &[u8], _is_complete: bool) -> Vec<Range<usize>> {
+        Vec::new()
     }
 
     /// The length of the data at the start of a Read Response that can prove the protocol; 0 if
@@ -158,6 +160,11 @@ impl Len {
             Len::AtLeast(least) => len >= least,
         }
     }
+}
+
+/// A list of one range, for [`Protocol::headers`].
+pub(super) fn only(range: Range<usize>) -> Vec<Range<usize>> {
+    std::iter::once(range).collect()
 }
 
 /// The big-endian 32-bit value at offset `at`; `None` if `bytes` are too short.

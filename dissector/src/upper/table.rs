@@ -40,9 +40,8 @@ macro_rules! protocols {
                 }
             }
 
-            /// The two ranges of the first bytes of a Send that have headers of the protocol. A
-            /// range can be empty. `is_complete` is set if `bytes` are the complete Send.
-            pub(crate) fn headers(self, bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+            /// See [`Protocol::headers`].
+            pub(crate) fn headers(self, bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
                 match self {
                     $(Ulp::$name => $module::Connection::headers(bytes, is_complete),)*
                 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::Ulp;
-use super::protocol::Verdict;
+use super::protocol::{Protocol, Verdict};
 use super::recognition::MAX_TESTED_SENDS;
 use super::table::Connections;
 use crate::Sink;
@@ -73,6 +73,25 @@ impl TestConnection {
         self.0.feed(&mut found);
         (found.1, found.2, found.3)
     }
+}
+
+/// Checks the rule of [`Protocol::headers`] for the first octets of a Send. Returns the octets
+/// after the replacement of all octets outside the headers.
+#[track_caller]
+pub(super) fn check_headers<P: Protocol>(octets: &[u8], is_complete: bool) -> Vec<u8> {
+    let ranges = P::headers(octets, is_complete);
+    assert!(ranges.windows(2).all(|pair| pair[0].end <= pair[1].start), "{ranges:?}");
+    let is_kept = |at: usize| ranges.iter().any(|range| range.contains(&at));
+    let filled: Vec<u8> =
+        octets.iter().enumerate().map(|(at, octet)| if is_kept(at) { *octet } else { b'V' }).collect();
+    let result = |octets: &[u8]| match P::read(octets, is_complete) {
+        Verdict::Is { len, proves, .. } => format!("{len:?} {proves}"),
+        Verdict::Open => "open".to_owned(),
+        Verdict::Not => "not".to_owned(),
+    };
+    assert_eq!(result(&filled), result(octets), "{octets:02x?}");
+    assert_eq!(P::headers(&filled, is_complete), ranges, "{octets:02x?}");
+    filled
 }
 
 /// A Send of rping for a buffer of 64 octets at address 0x1000 with key 0x200.

@@ -231,7 +231,7 @@ impl Step {
             | Step::Sdp(SdpStep { action: SdpAction::Abort | SdpAction::CloseEarly, .. })
             | Step::Drive(DriveStep { action: DriveAction::Abort | DriveAction::Suspend(_), .. })
             | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. }) => true,
-            Step::Fault { fault, .. } => !keeps_connection(*fault),
+            Step::Fault { fault, .. } => !keeps_connection(fault),
             _ => false,
         }
     }

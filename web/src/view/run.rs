@@ -254,9 +254,9 @@ fn parts<'a>(detail: &'a RunDetail, range: &Range<usize>) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut at = 0;
     for (title, cases) in PARTS.into_iter().zip(cases).filter(|(_, cases)| !cases.is_empty()) {
-        let begin = at;
+        let (begin, count) = (at, cases.len());
         let mut groups = Vec::new();
-        for variants in cases.iter().copied() {
+        for variants in cases {
             let [from, to] = [range.start, range.end].map(|end| end.saturating_sub(at).min(variants.len()));
             at += variants.len();
             let shown = variants.get(from..to).unwrap_or_default();
@@ -265,7 +265,7 @@ fn parts<'a>(detail: &'a RunDetail, range: &Range<usize>) -> Vec<Part<'a>> {
             groups.push(Group { id, case: infos.get(id).copied(), lines });
         }
         let elsewhere = groups.is_empty().then(|| url::run_part(run, begin));
-        parts.push(Part { title, cases: cases.len(), groups, elsewhere });
+        parts.push(Part { title, cases: count, groups, elsewhere });
     }
     parts
 }

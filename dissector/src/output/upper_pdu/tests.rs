@@ -173,6 +173,75 @@ fn fragments_of_smb_direct_are_joined() {
     assert_eq!(message.remarks, [""; 0]);
 }
 
+/// A Property Get of NVMe, and its response. The source is the capture `nvme-discover.pcap`.
+const PROPERTY_GET: &str = "7f400100 04000000 0000000000000000 0000000000000000 0000000000000000 000000 00000000 40
+    01000000 00000000 0000000000000000 0000000000000000";
+const PROPERTY: &str = "7f00000f20080000 0200 0000 0100 0000";
+/// A Write of NVMe with four octets of data in the capsule.
+const CAPSULE_WRITE: &str = "01400300 01000000 0000000000000000 0000000000000000 0000000000000000 04000000 000000 01
+    10000000 00000000 0000000000000000 0000000000000000 a1a2a3a4";
+
+/// The first command is not exported, because only its response names the protocol.
+#[test]
+fn capsules_of_nvme_are_pdus_of_nvme_tcp() {
+    let mut talk = TestConnection::new();
+    talk.send(0, PROPERTY_GET);
+    talk.send(1, PROPERTY);
+    talk.send(0, PROPERTY_GET);
+    talk.send(0, CAPSULE_WRITE);
+    let found = talk.pdus();
+    let [response, get, write] = &found[..] else { panic!("{found:?}") };
+    let of = |header: &str, capsule: &str| hex(&[header, capsule].concat());
+    assert_eq!(response.octets, of("05 00 18 00 18000000", PROPERTY));
+    assert_eq!(get.octets, of("04 00 48 00 48000000", PROPERTY_GET));
+    assert_eq!(write.octets, of("04 00 48 48 4c000000", CAPSULE_WRITE));
+    assert_eq!((write.dissector, write.len), (DissectorName::Registered("nvme-tcp"), 76));
+    assert_eq!((response.frame, write.frame), (6.into(), 8.into()));
+    assert!(found.iter().all(|pdu| pdu.remarks.len() == 1 && pdu.remarks[0].starts_with("re-framed ")), "{found:?}");
+}
+
+#[test]
+fn a_cut_capsule_has_its_length() {
+    let mut talk = TestConnection::new();
+    talk.send(0, PROPERTY_GET);
+    talk.send(1, PROPERTY);
+    talk.send(0, CAPSULE_WRITE);
+    // The headers before the capsule have 54 + 2 + 18 octets. The entry and one octet of data are
+    // captured.
+    let found = pdus(&talk.0.cut_to(54 + 2 + 18 + 65));
+    let [_, write] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((write.octets.len(), write.len), (8 + 65, 76));
+    assert!(write.remarks.iter().any(|remark| remark.contains("the first 73 of 76 bytes")), "{write:?}");
+}
+
+/// An INQUIRY of iSCSI and its response, with their iSER headers. The source is the capture
+/// `iser-session.pcap`.
+const INQUIRY: [&str; 2] = [
+    "14000000 00000000 0000000000000000 df379007 ffff88800a570000",
+    "01c10000 00000000 00000000 00000000 07000000 00000024 00000006 02ff1fc5
+    12010000 24000000 00000000 00000000",
+];
+const INQUIRY_RESPONSE: [&str; 2] = [
+    "10000000 00000000 0000000000000000 00000000 0000000000000000",
+    "21820000 00000000 00000000 00000000 07000000 00000000 02ff1fc5 00000007
+    00000046 00000000 00000000 00000018",
+];
+
+#[test]
+fn iscsi_pdus_are_the_octets_after_the_iser_header() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &INQUIRY.concat());
+    talk.send(1, &INQUIRY_RESPONSE.concat());
+    talk.send(0, &INQUIRY.concat());
+    // A Hello of iSER has no iSCSI PDU.
+    talk.send(0, "20aa0010 00000000 0000000000000000 00000000 0000000000000000");
+    let found = talk.pdus();
+    let [response, command] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&response.octets, &command.octets), (&hex(INQUIRY_RESPONSE[1]), &hex(INQUIRY[1])));
+    assert_eq!((command.dissector, command.len), (DissectorName::Registered("iscsi"), 48));
+    assert_eq!((&command.remarks[..], command.frame), (&[][..], 7.into()));
+}
+
 #[test]
 fn a_message_without_its_last_fragment_is_cut() {
     let mut talk = TestConnection::new();

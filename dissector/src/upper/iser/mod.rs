@@ -33,7 +33,8 @@ pub(crate) mod text;
 use std::fmt;
 use std::ops::Range;
 
-use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict};
+use super::pdu::{DissectorName, PduPart};
+use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict, only};
 use crate::direction::Direction;
 pub use cdb::{Blocks, Cdb, Lun};
 pub use content::{Content, LoginStages, RequestNumbers, Residual, ResponseNumbers, ScsiCommand, ScsiResponse};
@@ -47,6 +48,9 @@ pub use pdu::Pdu;
 pub use sense::{Sense, Status};
 pub use tasks::Task;
 use tasks::Tasks;
+
+/// Wireshark's dissector for iSCSI PDUs.
+const DISSECTOR: DissectorName = DissectorName::Registered("iscsi");
 
 /// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,19 +149,9 @@ impl Protocol for Connection {
         Verdict::Is { parsed, len, proves: false }
     }
 
-    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
-        match Self::read(bytes, is_complete) {
-            Verdict::Is { parsed: Message::Pdu(pdu), .. } => [0..HEAD_LEN, pdu.further_headers(bytes)],
-            Verdict::Is { parsed: Message::Hello(_) | Message::HelloReply(_), .. } => [0..HEADER_LEN, 0..0],
-            // The header does not end within these bytes.
-            Verdict::Open => [0..bytes.len(), 0..0],
-            Verdict::Not => [0..0, 0..0],
-        }
-    }
-
     fn message(&mut self, send: &SendInfo, message: &mut Message) -> Judgement {
         match message {
-            Message::Pdu(pdu) => self.pdu(send, pdu),
+            Message::Pdu(pdu) => self.record_pdu(send, pdu),
             Message::Hello(hello) => {
                 self.hello = hello.is_plausible().then_some(send.direction);
                 Judgement::Open
@@ -169,6 +163,22 @@ impl Protocol for Connection {
         }
     }
 
+    /// Returns the iSCSI PDU after the iSER header. A Hello and a HelloReply have none.
+    fn pdu(octets: &[u8], len: u64) -> Option<PduPart<'_>> {
+        let (header, pdu) = octets.split_first_chunk::<HEADER_LEN>()?;
+        (header[0] >> 4 == CONTROL).then(|| PduPart::new(DISSECTOR, pdu, len.saturating_sub(HEADER_LEN as u64)))
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
+        match Self::read(bytes, is_complete) {
+            Verdict::Is { parsed: Message::Pdu(pdu), .. } => pdu.headers(bytes),
+            Verdict::Is { .. } => only(0..HEADER_LEN),
+            // The headers do not end within these bytes.
+            Verdict::Open => only(0..bytes.len().min(HEAD_LEN)),
+            Verdict::Not => Vec::new(),
+        }
+    }
+
     fn memory(&self) -> usize {
         self.tasks.memory()
     }
@@ -177,7 +187,7 @@ impl Protocol for Connection {
 impl Connection {
     /// Records a request. Adds the request to a response. As long as the protocol is not
     /// recognised, this method ignores PDUs that are not plausible.
-    fn pdu(&mut self, send: &SendInfo, pdu: &mut Pdu) -> Judgement {
+    fn record_pdu(&mut self, send: &SendInfo, pdu: &mut Pdu) -> Judgement {
         pdu.len = u32::try_from(send.len).unwrap_or(u32::MAX);
         if !send.is_recognised && !pdu.is_plausible() {
             return Judgement::Open;

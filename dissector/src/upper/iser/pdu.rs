@@ -9,8 +9,9 @@ use super::header::{ControlHeader, HEADER_LEN};
 use super::opcode::Opcode;
 use super::sense::Sense;
 use super::tasks::Task;
-use super::text::is_key;
+use super::text::{self, is_key};
 use crate::frame_number::FrameNumber;
+use crate::upper::protocol::only;
 
 /// Length in bytes of the BHS.
 const BHS_LEN: usize = 48;
@@ -22,8 +23,8 @@ pub(super) const NO_TAG: u32 = 0xffff_ffff;
 /// and its length.
 const BIDIRECTIONAL_READ: u8 = 2;
 const BIDIRECTIONAL_READ_LEN: usize = 5;
-/// Length in bytes of SenseLength, and of those sense data that weft reads.
-const SENSE_LEN: usize = 2 + 14;
+/// Maximum length of sense data in bytes (SPC-4 section 4.5.1).
+const MAX_SENSE_LEN: usize = 252;
 
 /// An iSCSI PDU with its iSER header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,24 @@ impl Pdu {
             _ => {}
         }
         Some(pdu)
+    }
+
+    /// The ranges of the Send `bytes` without data of the user: the iSER header and the BHS, the
+    /// additional header segments of a SCSI Command, the sense data of a SCSI Response, and the
+    /// structure of text. A range can end after the end of `bytes`.
+    pub(super) fn headers(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let at = self.data_at();
+        let data = bytes.get(at..).unwrap_or_default();
+        let data = &data[..data.len().min(self.data_len() as usize)];
+        match self.opcode() {
+            Opcode::SCSI_COMMAND => only(0..at),
+            Opcode::SCSI_RESPONSE => vec![0..HEAD_LEN, at..at + sense_len(data)],
+            Opcode::LOGIN_REQUEST | Opcode::LOGIN_RESPONSE | Opcode::TEXT_REQUEST | Opcode::TEXT_RESPONSE => {
+                let structure = text::structure(data).into_iter().map(|range| at + range.start..at + range.end);
+                std::iter::once(0..HEAD_LEN).chain(structure).collect()
+            }
+            _ => only(0..HEAD_LEN),
+        }
     }
 
     /// The iSER header and the BHS.
@@ -125,22 +144,6 @@ impl Pdu {
     /// Offset of the data segment in the Send, in bytes.
     pub(crate) fn data_at(&self) -> usize {
         HEAD_LEN + self.additional_len()
-    }
-
-    /// The bytes of the Send `send` after the BHS that [`Pdu::parse`] reads: additional headers, the
-    /// start of sense data, or the name of the first text key. The range can be empty.
-    pub(super) fn further_headers(&self, send: &[u8]) -> Range<usize> {
-        let at = self.data_at();
-        let len = match self.opcode() {
-            Opcode::SCSI_COMMAND => return HEAD_LEN..at,
-            Opcode::SCSI_RESPONSE if self.sense.is_some() => SENSE_LEN.min(self.data_len() as usize),
-            Opcode::LOGIN_REQUEST | Opcode::LOGIN_RESPONSE if self.has_text => {
-                let text = send.get(at..).unwrap_or_default();
-                text.iter().position(|byte| *byte == b'=').map_or(0, |end| end + 1)
-            }
-            _ => 0,
-        };
-        at..at + len
     }
 
     /// Initiator Task Tag.
@@ -244,6 +247,13 @@ fn sense(data: &[u8]) -> Option<Sense> {
     let (len, rest) = data.split_first_chunk::<2>()?;
     let len = usize::from(u16::from_be_bytes(*len));
     Sense::parse(&rest[..len.min(rest.len())])
+}
+
+/// Length in bytes of the sense data in the data segment `data`, with the length field before it.
+fn sense_len(data: &[u8]) -> usize {
+    let Some(len) = data.first_chunk::<2>() else { return 0 };
+    let len = usize::from(u16::from_be_bytes(*len)).min(MAX_SENSE_LEN);
+    (2 + len).min(data.len())
 }
 
 /// Searches the additional header segments for the Bidirectional Read Expected Data Transfer

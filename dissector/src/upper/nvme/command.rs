@@ -2,8 +2,10 @@
 //! bytes. In-capsule data can follow. All fields are little-endian.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::names;
+use crate::upper::protocol::only;
 
 /// Length in bytes of a submission queue entry.
 pub(crate) const COMMAND_LEN: usize = 64;
@@ -30,6 +32,8 @@ const KEYED_INVALIDATE: u8 = 0x4f;
 const SMALLEST_BLOCK: u32 = 512;
 /// The flags of an ordinary command: no fused operation, SGLs, reserved bits zero.
 const ORDINARY_FLAGS: u8 = 0x40;
+/// The reserved bits of the flags.
+const RESERVED_FLAGS: u8 = 0x3c;
 
 /// The kind of a queue. It determines the meaning of an opcode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,6 +193,17 @@ impl Command {
     #[must_use]
     pub fn psdt(&self) -> u8 {
         self.flags >> 6
+    }
+
+    /// The ranges of the entry with fields that the specification defines: for a known command all
+    /// bytes, and otherwise only the fields that all commands have. These are OPC, the flags, CID,
+    /// NSID and SGL1.
+    pub(super) fn headers(&self) -> Vec<Range<usize>> {
+        let is_known = match self.fabrics_type() {
+            Some(kind) => names::fabrics_type(kind.into()).is_some(),
+            None => names::admin_command(self.opcode).or_else(|| names::io_command(self.opcode)).is_some(),
+        };
+        if is_known && self.flags & RESERVED_FLAGS == 0 { only(0..COMMAND_LEN) } else { vec![0..8, 24..40] }
     }
 
     /// Number of bytes in the capsule after the entry.
@@ -394,6 +409,17 @@ mod tests {
             read.to_string(),
             "CID 0x0009 queue 1 NSID 0x1 LBA 128 blocks 128 65536 bytes at 0xffff888009166000 key 0x6ba36609"
         );
+    }
+
+    #[test]
+    fn an_unknown_command_has_fewer_headers() {
+        let headers = |head: &str| format!("{:?}", command(head, NO_DATA, "").headers());
+        for known in ["7f40 0100 04", "0240 0500", "0142 0500", "7d00 0500"] {
+            assert_eq!(headers(known), "[0..64]", "{known}");
+        }
+        for unknown in ["7f40 0100 03", "c140 0500", "0244 0500"] {
+            assert_eq!(headers(unknown), "[0..8, 24..40]", "{unknown}");
+        }
     }
 
     #[test]

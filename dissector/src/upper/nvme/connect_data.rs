@@ -2,8 +2,11 @@
 //! from the host's buffer.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use weft_core::text::visible_in_line;
+
+use crate::upper::protocol::only;
 
 /// Length of the data in bytes.
 pub(crate) const CONNECT_DATA_LEN: usize = 1024;
@@ -11,6 +14,10 @@ pub(crate) const CONNECT_DATA_LEN: usize = 1024;
 pub(crate) const SUBSYSTEM_AT: usize = 256;
 pub(crate) const HOST_AT: usize = 512;
 const NAME_FIELD_LEN: usize = 256;
+/// Offset of CNTLID in the data.
+const CONTROLLER_AT: usize = 16;
+/// The first bytes of each NQN.
+const NAME_PREFIX: &str = "nqn.";
 /// Maximum length of an NQN in bytes.
 const MAX_NAME: usize = 223;
 
@@ -36,7 +43,7 @@ impl<'a> ConnectData<'a> {
         }
         Some(ConnectData {
             host_id: data.get(..16)?,
-            controller_id: u16::from_le_bytes(*data.get(16..)?.first_chunk()?),
+            controller_id: u16::from_le_bytes(*data.get(CONTROLLER_AT..)?.first_chunk()?),
             subsystem: name(data.get(SUBSYSTEM_AT..SUBSYSTEM_AT + NAME_FIELD_LEN)?),
             host: name(data.get(HOST_AT..HOST_AT + NAME_FIELD_LEN)?),
         })
@@ -44,8 +51,27 @@ impl<'a> ConnectData<'a> {
 
     /// Returns whether both names have the form of an NQN.
     pub(super) fn has_names(&self) -> bool {
-        [self.subsystem, self.host].iter().all(|name| name.is_some_and(|name| name.starts_with("nqn.")))
+        [self.subsystem, self.host].iter().all(|name| name.is_some_and(|name| name.starts_with(NAME_PREFIX)))
     }
+}
+
+/// The ranges of `data` that identify neither the host nor the subsystem: CNTLID, and of each name
+/// the prefix `nqn.` and the NUL at its end. So a name keeps its length. There are no ranges if
+/// `data` does not have exactly 1024 bytes.
+pub(super) fn headers(data: &[u8]) -> Vec<Range<usize>> {
+    if data.len() != CONNECT_DATA_LEN {
+        return Vec::new();
+    }
+    let mut ranges = only(CONTROLLER_AT..CONTROLLER_AT + 2);
+    for at in [SUBSYSTEM_AT, HOST_AT] {
+        let Some(text) = data.get(at..at + NAME_FIELD_LEN).and_then(name) else { continue };
+        if text.starts_with(NAME_PREFIX) {
+            ranges.push(at..at + NAME_PREFIX.len());
+        }
+        let end = at + text.len();
+        ranges.push(end..end + 1);
+    }
+    ranges
 }
 
 /// The text before the first NUL.
@@ -88,6 +114,15 @@ mod tests {
             assert!(found.host.is_some() && !found.has_names());
         }
         assert_eq!(ConnectData::parse(&data(&long[..MAX_NAME], b"")).unwrap().subsystem.map(str::len), Some(MAX_NAME));
+    }
+
+    #[test]
+    fn headers_keep_the_form_and_the_length_of_a_name() {
+        let mut ranges: Vec<Range<usize>> = vec![16..18, 256..260, 261..262];
+        assert_eq!(headers(&data(b"nqn.a", b"host\xff")), ranges);
+        ranges.push(519..520);
+        assert_eq!(headers(&data(b"nqn.a", b"my-host")), ranges);
+        assert!(headers(&data(b"nqn.a", b"nqn.b")[1..]).is_empty());
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod connect_data;
 pub(crate) mod names;
 mod outstanding;
 mod private_data;
+mod tcp_pdu;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +35,8 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict};
+use super::pdu::PduPart;
+use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict, only};
 use super::startup::{Startup, StartupJudgement};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
@@ -123,18 +125,6 @@ impl Protocol for Connection {
         })
     }
 
-    /// The names in the data of a Connect command do not stay. Therefore a Connect command proves
-    /// nothing after its data changed.
-    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
-        let len = match bytes.len() {
-            COMMAND_LEN.. => COMMAND_LEN,
-            COMPLETION_LEN if is_complete => COMPLETION_LEN,
-            _ if is_complete => 0,
-            len => len,
-        };
-        [0..len, 0..0]
-    }
-
     fn startup(&mut self, startup: &Startup<'_>) -> StartupJudgement {
         if startup.kind == StartupKind::Request {
             let Some(PrivateData::Request { queue, .. }) = PrivateData::of(startup) else {
@@ -176,6 +166,27 @@ impl Protocol for Connection {
         if let Some(read) = request.filter(|read| direction != host && is_of_connect(read)) {
             self.connect_sink = Some(Buffer { stag: read.sink_stag, offset: read.sink_to });
             self.connect_source = None;
+        }
+    }
+
+    fn pdu(octets: &[u8], len: u64) -> Option<PduPart<'_>> {
+        tcp_pdu::pdu(octets, len)
+    }
+
+    fn headers(bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
+        match Self::read(bytes, is_complete) {
+            Verdict::Is { parsed: Message::Command(command), .. } => {
+                let mut ranges = command.headers();
+                // Only the names in a complete capsule can prove the protocol.
+                let data = bytes.get(COMMAND_LEN..).filter(|_| is_complete && command.fabrics_type() == Some(CONNECT));
+                let within = data.map_or_else(Vec::new, connect_data::headers);
+                ranges.extend(within.into_iter().map(|range| COMMAND_LEN + range.start..COMMAND_LEN + range.end));
+                ranges
+            }
+            Verdict::Is { .. } => only(0..COMPLETION_LEN),
+            // The entry does not end within these bytes.
+            Verdict::Open => only(0..bytes.len().min(COMMAND_LEN)),
+            Verdict::Not => Vec::new(),
         }
     }
 

@@ -4,12 +4,14 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
+use super::Connection;
 use crate::Sink;
 use crate::output::layers::{Layer, layers};
 use crate::testing::{Wire, hex, reply_frame, startup_frame};
 use crate::unit::{Kind, Unit};
 use crate::upper::Ulp;
-use crate::upper::tests::TestConnection;
+use crate::upper::protocol::Protocol;
+use crate::upper::tests::{TestConnection, check_headers};
 
 /// An SGL descriptor without data.
 const NO_DATA: &str = "0000000000000000 000000 00000000 40";
@@ -75,17 +77,6 @@ fn messages(names: &[&str]) -> Vec<String> {
 }
 
 const LONG: usize = 1 << 14;
-
-/// `weft scrub` replaces all other bytes.
-#[test]
-fn the_entries_of_capsules_are_headers() {
-    let headers = |octets: &[u8], is_complete| Ulp::Nvme.headers(octets, is_complete);
-    assert_eq!(headers(&connect_in_capsule(), true), [0..64, 0..0]);
-    assert_eq!(headers(&hex(RESPONSE), true), [0..16, 0..0]);
-    // The first bytes of a longer Send, and a Send that is no capsule.
-    assert_eq!(headers(&[0; 30], false), [0..30, 0..0]);
-    assert_eq!(headers(&[0; 30], true), [0..0, 0..0]);
-}
 
 #[test]
 fn private_data_of_both_sides_names_the_protocol() {
@@ -306,6 +297,24 @@ fn names_of_commands_depend_on_the_queue() {
     }
 }
 
+#[test]
+fn headers_have_neither_names_nor_data() {
+    let headers = |octets: &[u8]| {
+        check_headers::<Connection>(octets, true);
+        format!("{:?}", Connection::headers(octets, true))
+    };
+    assert_eq!((headers(&property_get()), headers(&hex(RESPONSE))), ("[0..64]".to_owned(), "[0..16]".to_owned()));
+    let sgl = "0000000000000000 00100000 000000 01";
+    let write = [entry("0140 0c00 01000000", sgl, "10000000 00000000 07000040"), vec![0x5a; 4096]].concat();
+    assert_eq!(headers(&write), "[0..64]");
+    let ends = [64 + 256 + SUBSYSTEM.len(), 64 + 512 + HOST.len()].map(|end| end..end + 1);
+    let expected = format!("[0..64, 80..82, 320..324, {:?}, 576..580, {:?}]", ends[0], ends[1]);
+    assert_eq!(headers(&connect_in_capsule()), expected);
+    // The names of an incomplete capsule prove nothing.
+    assert_eq!(format!("{:?}", Connection::headers(&connect_in_capsule(), false)), "[0..64]");
+    assert_eq!((headers(&[7; 17]), headers(&[])), ("[]".to_owned(), "[0..0]".to_owned()));
+}
+
 /// The octets in `-T pdml` and `-T json` are the octets of the capture, in their order.
 #[test]
 fn layers_have_the_octets_of_little_endian_fields() {
@@ -341,6 +350,19 @@ fn any_send() -> impl Strategy<Value = (usize, Vec<u8>, usize)> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn headers_are_enough_for_the_recognition(
+        changes in proptest::collection::vec((0_usize..1088, any::<u8>()), 0..4),
+        len in 0_usize..1090,
+        is_complete: bool,
+    ) {
+        for mut octets in [connect_in_capsule(), [property_get(), vec![0x5a; 1024]].concat()] {
+            changes.iter().for_each(|(at, octet)| octets[*at] = *octet);
+            check_headers::<Connection>(&octets, is_complete);
+            check_headers::<Connection>(&octets[..len.min(octets.len())], is_complete);
+        }
+    }
+
     #[test]
     fn any_sends_are_read(sends in proptest::collection::vec(any_send(), 0..12), number: u16) {
         let mut talk = queue(number);

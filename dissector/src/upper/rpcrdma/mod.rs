@@ -37,7 +37,7 @@ pub(crate) use follow::Follower;
 pub use xdr::Stop;
 
 use super::pdu::PduPart;
-use super::protocol::{self, Len, Protocol, Verdict, word};
+use super::protocol::{self, Len, Protocol, Verdict, only, word};
 
 /// Version in the header (RFC 8166 section 4.1).
 const VERSION: u32 = 1;
@@ -147,7 +147,7 @@ impl Protocol for Connection {
         }
     }
 
-    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+    fn headers(bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
         let len = match Self::read(bytes, is_complete) {
             // After the chunk lists, an RDMA_MSG has the XID and the next two words of the RPC
             // message. All other messages end with their headers.
@@ -156,7 +156,7 @@ impl Protocol for Connection {
             Verdict::Open => bytes.len(),
             Verdict::Not => 0,
         };
-        [0..len, 0..0]
+        only(0..len)
     }
 }
 

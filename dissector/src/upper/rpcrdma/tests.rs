@@ -91,7 +91,7 @@ impl TestConnection {
     /// The last unit with an RPC message, and its summary.
     fn last_rpc(&self) -> (Value, String) {
         let (units, lines) = self.units();
-        let last = units.into_iter().zip(lines).filter(|(unit, _)| unit["rpc.xid"].is_u64()).next_back();
+        let last = units.into_iter().zip(lines).rfind(|(unit, _)| unit["rpc.xid"].is_u64());
         last.expect("a unit with an RPC message")
     }
 }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::ReadRequest;
 
-use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict, word};
+use super::protocol::{self, Judgement, Len, Protocol, SendInfo, Verdict, only, word};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -80,10 +80,10 @@ impl Protocol for Connection {
         Verdict::Is { parsed, len: Len::Exactly(LEN), proves: false }
     }
 
-    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+    fn headers(bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
         // A complete Send of another length is not a message of rping.
         let is_other = is_complete && bytes.len() as u64 != LEN;
-        [0..if is_other { 0 } else { bytes.len().min(LEN as usize) }, 0..0]
+        if is_other { Vec::new() } else { only(0..bytes.len().min(LEN as usize)) }
     }
 
     fn proof_len(data: &[u8]) -> usize {

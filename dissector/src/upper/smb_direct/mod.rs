@@ -26,7 +26,7 @@ pub use state::{SmbState, UpperMessage};
 use std::ops::Range;
 
 use super::pdu::{DissectorName, PduPart};
-use super::protocol::{Protocol, Verdict};
+use super::protocol::{Protocol, Verdict, only};
 
 /// The TCP port of SMB Direct over iWARP (MS-SMBD section 2.1).
 pub const PORT: u16 = 5445;
@@ -48,20 +48,20 @@ impl Protocol for Connection {
         message::read(bytes, is_complete)
     }
 
-    fn headers(bytes: &[u8], is_complete: bool) -> [Range<usize>; 2] {
+    fn headers(bytes: &[u8], is_complete: bool) -> Vec<Range<usize>> {
         match Self::read(bytes, is_complete) {
             // A Data Transfer proves the protocol if the identifier of SMB is at DataOffset.
             Verdict::Is { parsed: Message::Data { offset, .. }, proves: true, .. } => {
                 let at = offset as usize;
-                [0..DATA_LEN, at..at + 4]
+                vec![0..DATA_LEN, at..at + 4]
             }
-            Verdict::Is { parsed: Message::Data { .. }, .. } => [0..DATA_LEN, 0..0],
-            Verdict::Is { parsed: Message::NegotiateRequest { .. }, .. } => [0..REQUEST_LEN, 0..0],
+            Verdict::Is { parsed: Message::Data { .. }, .. } => only(0..DATA_LEN),
+            Verdict::Is { parsed: Message::NegotiateRequest { .. }, .. } => only(0..REQUEST_LEN),
             // The header ends with these bytes, or after them.
             Verdict::Is { parsed: Message::NegotiateResponse { .. }, .. } | Verdict::Open => {
-                [0..bytes.len().min(RESPONSE_LEN), 0..0]
+                only(0..bytes.len().min(RESPONSE_LEN))
             }
-            Verdict::Not => [0..0, 0..0],
+            Verdict::Not => Vec::new(),
         }
     }
 
