@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weft_core::wire::ddp::{Msn, Segment};
+use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::access::{Access, AccessKind};
@@ -96,10 +97,10 @@ impl IoConnection {
     pub(super) fn new(stream: StreamId, unit: &Unit<'_>) -> Self {
         let (src, dst) = (unit.ends.src, unit.ends.dst);
         let ends = if unit.direction() == Direction::Forward { [src, dst] } else { [dst, src] };
-        IoConnection::between(stream, ends, matches!(unit.kind, Kind::Startup(..)))
+        IoConnection::between(stream, ends, matches!(unit.kind, Kind::Startup(StartupKind::Request, _)))
     }
 
-    /// A connection between `ends`. `is_complete` is set if the capture has its start-up.
+    /// A connection between `ends`. `is_complete` is set if the capture has its MPA Request.
     fn between(stream: StreamId, ends: [SocketAddr; 2], is_complete: bool) -> Self {
         IoConnection {
             stream,

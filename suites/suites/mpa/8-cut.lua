@@ -31,9 +31,9 @@ local function receive(conn)
   end
 end
 
---- Sends a FIN, and checks that the target ends the connection.
-local function finish(t, conn, p)
-  if p.pause then t:pause(PAUSE) end
+--- Sends a FIN, with `pause` after a pause, and checks that the target ends the connection.
+local function finish(t, conn, pause)
+  if pause then t:pause(PAUSE) end
   conn:finish()
   local event, terminates, others = receive(conn)
   t:check(others == 0, { expected = "no message except a Terminate", actual = others .. " other FPDUs" })
@@ -78,7 +78,7 @@ case {
       fpdus[#fpdus + 1] = mpa.fpdu { ulpdu = rdmap.send { payload = piece, msn = op.msn, mo = at, last = at == 2000 } }
     end
     send_until(conn, fpdus, IN_SEND[p.place])
-    finish(t, conn, p)
+    finish(t, conn, p.pause)
   end,
 }
 
@@ -96,7 +96,7 @@ case {
     t:good_exchange()
     local conn = t:start_up()
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(40) } }:cut(p.cut))
-    finish(t, conn, p)
+    finish(t, conn, p.pause)
   end,
 }
 
@@ -126,7 +126,7 @@ case {
     conn:expect_fpdu { payload = fill }
     local marked = mpa.fpdu { ulpdu = rdmap.send { payload = "weftweft", msn = 2 }, position = conn:position() }
     conn:send(marked:cut(distance + 2))
-    finish(t, conn, p)
+    finish(t, conn, false)
   end,
 }
 
@@ -165,7 +165,7 @@ case {
     t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local stag, to = string.unpack(">I4i8", request.payload)
     send_until(conn, tagged(2, stag, to), IN_TAGGED[p.place])
-    finish(t, conn, p)
+    finish(t, conn, p.pause)
   end,
 }
 
@@ -182,6 +182,6 @@ case {
     t:good_exchange()
     local conn, op = t:operate()
     send_until(conn, tagged(0, op.stag, op.to), IN_TAGGED[p.place])
-    finish(t, conn, p)
+    finish(t, conn, p.pause)
   end,
 }

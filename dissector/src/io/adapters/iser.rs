@@ -179,7 +179,7 @@ mod tests {
              2a000000 00800000 80000000 00000000",
             "",
         );
-        assert_eq!((write.kind, &write.parameters[..]), ("WRITE(10)", "lun 0 lba 32768 blocks 128"));
+        assert_eq!((write.kind, &write.parameters[..]), ("WRITE(10)", "lun 0 lba 128 blocks 128"));
         assert_eq!((write.flow, write.expected_bytes, write.inline_bytes), (DataFlow::ToTarget, 65536, 8192));
         assert_eq!(write.buffers, [Buffer { stag: 0xdf37_902b, offset: 0xffff_8880_0a15_2000, len: 65536 }]);
     }

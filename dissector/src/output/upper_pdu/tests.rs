@@ -205,13 +205,14 @@ fn a_cut_capsule_has_its_length() {
     let mut talk = TestConnection::new();
     talk.send(0, PROPERTY_GET);
     talk.send(1, PROPERTY);
-    talk.send(0, CAPSULE_WRITE);
-    // The headers before the capsule have 54 + 2 + 18 octets. The entry and one octet of data are
-    // captured.
-    let found = pdus(&talk.0.cut_to(54 + 2 + 18 + 65));
+    let write = CAPSULE_WRITE.replacen("04000000 000000 01", "0c000000 000000 01", 1);
+    talk.send(0, &[&write, "b1b2b3b4b5b6b7b8"].concat());
+    // The headers before a capsule have 54 + 2 + 18 octets. All octets of the first two frames are
+    // captured. Of the Write, the entry and four of twelve octets of data are captured.
+    let found = pdus(&talk.0.cut_to(54 + 2 + 18 + 68));
     let [_, write] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((write.octets.len(), write.len), (8 + 65, 76));
-    assert!(write.remarks.iter().any(|remark| remark.contains("the first 73 of 76 bytes")), "{write:?}");
+    assert_eq!((write.octets.len(), write.len), (8 + 68, 84));
+    assert!(write.remarks.iter().any(|remark| remark.contains("the first 76 of 84 bytes")), "{write:?}");
 }
 
 /// An INQUIRY of iSCSI and its response, with their iSER headers. The source is the capture

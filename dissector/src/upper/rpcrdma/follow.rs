@@ -22,7 +22,7 @@ use crate::direction::Direction;
 use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 use crate::part::Part;
-use crate::upper::private_data;
+use crate::upper::startup::private_data;
 
 /// Maximum number of bytes that are stored of a Send with several segments.
 const MAX_SEND_BYTES: usize = 16 << 10;

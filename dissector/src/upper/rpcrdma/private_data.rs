@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::part::Part;
     use crate::testing::hex;
-    use crate::upper::private_data;
+    use crate::upper::startup::private_data;
 
     /// The private data of the Linux client and server (after IRD and ORD).
     #[test]
