@@ -468,9 +468,13 @@ impl IoConnection {
     /// `now` is in nanoseconds since 1970.
     pub(super) fn settle(&mut self, now: u64) {
         let is_over = |time: u64| time.saturating_add(SETTLING) <= now;
-        // A lost command shows a gap only when the next FPDU of its direction arrives.
+        // A lost command shows a gap only when the next FPDU of its direction arrives. After skipped
+        // bytes, the messages of the direction are read only later.
         if self.early.oldest().is_some_and(is_over) {
             self.check_last_bytes();
+            if Direction::BOTH.into_iter().any(|direction| self.transport.has_holes(direction)) {
+                self.record_gap();
+            }
         }
         self.judge_early(|access| is_over(access.latest.time), |end| is_over(end.ended.time));
         while self.recent.front().and_then(|command| command.answered).is_some_and(|answered| is_over(answered.time)) {
