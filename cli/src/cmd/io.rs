@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     remark(&name, &dissector);
     let totals = tracker.totals();
     if totals.commands == 0 {
-        reject!("{name}: there is no storage command; `weft io` reads the commands of NVMe over RDMA");
+        reject!("{name}: there is no storage command; `weft io` reads the commands of NVMe, iSER, NFS and SMB Direct");
     }
     printer.rest()?;
     printer.statistics(&tracker)?;

@@ -272,7 +272,7 @@ fn operations(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<
 fn commands(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
     let (commands, _) = read(recording, Commands::default(), sender)?;
     if commands.totals().commands == 0 {
-        return Err("no storage commands so far; weft reads the commands of NVMe over RDMA".to_owned());
+        return Err("no storage commands so far; weft reads the commands of NVMe, iSER, NFS and SMB Direct".to_owned());
     }
     let statistics = io_lines::statistics(&commands);
     let mut commands = commands.into_list();
