@@ -2,10 +2,12 @@
 //! the dissector finds in a stream, such as a start-up frame or an FPDU.
 #![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
+use std::path::Path;
+
 use serde_json::Value;
 use weft_core::wire::mpa::{Framing, fpdu};
 use weft_dissector::output::json::JsonWriter;
-use weft_dissector::source::Frame;
+use weft_dissector::source::{Capture, Frame};
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Sink};
 
@@ -148,4 +150,16 @@ pub(crate) fn unit_fields(units: &[Value], from: usize, key: &str) -> Vec<String
     let port = [":49152", ":4210"][from];
     let mine = units.iter().filter(|unit| unit["src"].as_str().is_some_and(|src| src.ends_with(port)));
     mine.map(|unit| format!("{} {}", unit["kind"].as_str().unwrap(), unit[key])).collect()
+}
+
+/// The units of a file in `captures/storage`.
+pub(crate) fn storage_units(name: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/storage");
+    let mut capture = Capture::open(&folder.join(name)).unwrap();
+    let (mut found, mut dissector) = (Units::default(), Dissector::default());
+    while let Some(frame) = capture.next_frame() {
+        dissector.frame(&frame, &mut found);
+    }
+    dissector.finish(&mut found);
+    found.all
 }

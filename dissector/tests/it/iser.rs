@@ -1,25 +1,13 @@
 //! Tests a capture of iSER: the initiator of Linux logs in to the target of Linux, and executes
 //! SCSI commands. `captures/README.md` describes the capture. An independent program read the
 //! expected commands, and the kernels recorded the same commands.
-#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
-
-use std::path::Path;
 
 use serde_json::Value;
-use weft_dissector::Dissector;
-use weft_dissector::source::Capture;
 
-use crate::common::Units;
+use crate::common::storage_units;
 
 fn units() -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/storage/iser-session.pcap");
-    let mut capture = Capture::open(&path).unwrap();
-    let (mut found, mut dissector) = (Units::default(), Dissector::default());
-    while let Some(frame) = capture.next_frame() {
-        dissector.frame(&frame, &mut found);
-    }
-    dissector.finish(&mut found);
-    found.all
+    storage_units("iser-session.pcap")
 }
 
 /// The values of a key in the units that the initiator or the target sent.
