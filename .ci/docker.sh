@@ -228,7 +228,7 @@ check_statuses() {
     as_caller() {
         in_image --rm --user "$user" --volume "$FOLDER:/work" --workdir /work "$IMAGE" "$@"
     }
-    expect 0 as_caller test builtin --out run
+    expect 0 as_caller test builtin --tier smoke --out run
     owned_by "$user" "$FOLDER"
     [ -s "$FOLDER/run/report.html" ] && [ -s "$FOLDER/run/junit.xml" ] || fail 'no reports'
     expect 1 as_caller test builtin --deviate mpa.accepts-wrong-key mpa/7.1.1-key --out deviating
@@ -278,7 +278,7 @@ check_resume() {
     local container killed total before after
     folder killed
     container=$(in_image --detach --no-healthcheck --volume "$FOLDER:/var/lib/weft" "$IMAGE" \
-        test builtin-tcp mpa ddp --tier full --out run)
+        test builtin-tcp mpa --tier full --out run)
     # Wait for 60 lines with a verdict.
     timeout 120 grep -m 60 -E '^ *pass +' >"$OUT/output" \
         < <(docker logs --follow "$container" 2>&1) || fail 'no 60 verdicts within two minutes'
@@ -385,7 +385,7 @@ check_compose() {
     expect 22 api /api/runs "$(random)"
     runs_are || { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'an empty store lists runs'; }
 
-    expect 0 compose run --rm -T test builtin
+    expect 0 compose run --rm -T test builtin --tier smoke
     expect 1 compose run --rm -T test builtin mpa/7.1.1-key --deviate mpa.accepts-wrong-key
     until_true 20 runs_are unexpected as-expected ||
         { cat "$OUT/api.err" "$OUT/runs.json" >&2; fail 'the dashboard does not list both runs'; }
