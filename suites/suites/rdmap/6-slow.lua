@@ -31,7 +31,7 @@ end
 --- `receive`.
 local function check_message(t, result, want, requirement, what)
   local got, event, fpdu = table.unpack(result, 1, 3)
-  t:check(got, { requirement = requirement, expected = what, actual = describe(event, fpdu, ANSWER), missing = event ~= "fpdu" })
+  t:check(got, { requirement = requirement, expected = what, actual = describe(event, fpdu, ANSWER), missing = not got })
   t:check(got == want, { requirement = PLACED, expected = what, actual = octets.difference(got, want) })
 end
 
@@ -61,7 +61,8 @@ local function neighbour(t, service)
   local c = { conn = conn, op = op, msn = op.msn, read_msn = 1 }
   local what = "an answer on another connection during a pause"
   if service == "echo" then
-    return function() echo(t, c, "meanwhile", what) end
+    -- With these 8 bytes, the FPDU needs no padding, so the case does not depend on its length.
+    return function() echo(t, c, "meantime", what) end
   end
   local data = session.fill_buffer(conn, op, 8)
   return function() read(t, c, data, what) end
@@ -104,6 +105,7 @@ end
 
 case {
   id = "rdmap/6-slow/send",
+  version = 2,
   title = "The target delivers a Send whose peer pauses for seconds in the middle of it",
   requirements = { DELIVERED, PLACED },
   capabilities = { "echo" },
@@ -130,6 +132,7 @@ local SIZE = 60
 
 case {
   id = "rdmap/6-slow/write",
+  version = 2,
   title = "The target places a Write whose peer pauses for seconds in the middle of it",
   requirements = { PLACED, ANSWERED },
   capabilities = { "rping" },
@@ -152,6 +155,7 @@ case {
 
 case {
   id = "rdmap/6-slow/response",
+  version = 2,
   title = "The target completes its Read if the peer pauses for seconds in the middle of the Read Response",
   requirements = { COMPLETES, PLACED, ANSWERED, ACCEPTED },
   capabilities = { "rping" },
@@ -179,7 +183,7 @@ case {
       requirement = COMPLETES,
       expected = "a Send, because the Read is complete",
       actual = describe(event, fpdu, ANSWER),
-      missing = event ~= "fpdu",
+      missing = not signal,
     })
     read(t, { conn = conn, op = { stag = stag, to = to }, read_msn = 1 }, data, "the bytes of the slow Read Response")
     conn:close()
