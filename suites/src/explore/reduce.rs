@@ -4,7 +4,8 @@
 //! sessions before it may have a part in the failure, so the last sessions are played again as one
 //! session. A target may no longer work after a session. If the target file has a command that
 //! restarts it, the target is restarted before each session. Otherwise nothing can be reduced. The
-//! failure is then the good exchange that no longer works.
+//! failure is then the good exchange that no longer works. The same applies if the session still
+//! fails without any step, because the target keeps a state from one connection to the next.
 //!
 //! # Number of sessions
 //!
@@ -208,6 +209,13 @@ impl<F: Fn() -> Option<StopReason>> Replay<'_, F> {
         let reliability = if failures == REPLAYS { Reliability::Always } else { Reliability::Sometimes };
         let trial = async |steps: &[Step]| reliability.play(async || self.play(steps).await).await;
         let Shrunk { mut steps, mut result, is_stopped } = shrink::shrink(steps.to_vec(), first, trial).await?;
+        // A session without steps is the good exchange that precedes every session.
+        if steps.is_empty() {
+            let damaged = self.player.play_damaged(self.service, self.name, self.rows).await?;
+            if damaged.verdict == Verdict::Fail {
+                return Ok(Some(Reduced { steps, result: damaged, outcome: Outcome::Damaged }));
+            }
+        }
         let reason = if is_stopped { (self.reason_to_stop)() } else { None };
         let outcome = Outcome::of(sessions, reason);
         let mut numbered = steps.clone();
