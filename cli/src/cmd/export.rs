@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use weft_dissector::Dissector;
 use weft_dissector::link_type::WIRESHARK_UPPER_PDU;
 use weft_dissector::output::text::counted;
-use weft_dissector::output::upper_pdu::{UpperPdu, UpperPdus};
+use weft_dissector::output::upper_pdu::{Omitted, UpperPdu, UpperPdus};
 use weft_dissector::output::{pcap, pcapng};
 
 use crate::exit::{BadInput, note, reject, unwritable};
@@ -44,19 +44,26 @@ pub(crate) struct Arguments {
     /// pcap has no packet comments.
     #[arg(value_name = "OUT")]
     to: PathBuf,
+    /// Replace OUT if it exists
+    #[arg(long)]
+    force: bool,
     #[command(flatten)]
     decode: DecodeAs,
 }
 
 /// Reads the capture and writes the messages.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { upper_pdu, from, to, decode } = arguments;
+    let Arguments { upper_pdu, from, to, force, decode } = arguments;
     if !upper_pdu {
         reject!("missing format: use `weft export --upper-pdu IN OUT`");
     }
+    let is_standard_output = to == Path::new("-");
     refuse_same(from, to)?;
-    if to == Path::new("-") && io::stdout().is_terminal() {
+    if is_standard_output && io::stdout().is_terminal() {
         reject!("refusing to write a capture to a terminal; redirect the output or name a file");
+    }
+    if !is_standard_output && !force && to.exists() {
+        reject!("{}: the file exists; to replace it, add --force", to.display());
     }
     let input = Input::open(from)?;
     let name = input.name().to_owned();
@@ -74,11 +81,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let dissector = decode.apply(Dissector::default());
     input.dissect_until(dissector, &mut sink, || failed.borrow().is_err())?;
     sink.finish();
+    let omitted = sink.omitted();
     drop(sink);
     failed.into_inner()?;
     let has_comments = output.has_comments();
     output.finish()?;
-    note(&format!("{name}: {}", counts.summary(to, has_comments)));
+    note(&format!("{name}: {}{}", counts.summary(to, has_comments), omitted_text(&omitted)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -161,5 +169,38 @@ impl Counts {
             text.push_str(&format!("; pcap has no comments for {remarks} with remarks, so use a name with .pcapng"));
         }
         text
+    }
+}
+
+/// What is missing in the written capture; empty if nothing is missing.
+fn omitted_text(omitted: &Omitted) -> String {
+    let Omitted { parts, sends, cut, reads, data } = *omitted;
+    let mut text = String::new();
+    if parts > 0 {
+        text = format!("; {} without the start of a message not written", counted(parts, "fragment"));
+    }
+    if omitted.has_reached_limit() {
+        let dropped = [(sends, "Send"), (reads, "Read Request"), (data, "byte")];
+        let dropped = dropped.iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(*count, what));
+        let cut = (cut > 0).then(|| format!("{} cut", counted(cut, "message")));
+        let each: Vec<String> = dropped.map(|dropped| format!("{dropped} dropped")).chain(cut).collect();
+        text.push_str(&format!("; memory limit reached: {}", each.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_what_is_missing() {
+        assert_eq!(omitted_text(&Omitted::default()), "");
+        let omitted = Omitted { parts: 1, ..Omitted::default() };
+        assert_eq!(omitted_text(&omitted), "; 1 fragment without the start of a message not written");
+        let omitted = Omitted { parts: 2, sends: 1, cut: 2, reads: 0, data: 300 };
+        let expected = "; 2 fragments without the start of a message not written; memory limit reached: \
+                        1 Send dropped, 300 bytes dropped, 2 messages cut";
+        assert_eq!(omitted_text(&omitted), expected);
     }
 }

@@ -170,6 +170,24 @@ fn a_capture_without_such_messages_is_reported() {
 }
 
 #[test]
+fn does_not_replace_a_file_without_force_and_never_the_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = capture(folder.path(), &HEAD);
+    let to = folder.path().join("out.pcapng");
+    fs::write(&to, "other").unwrap();
+    let (code, notes) = export(&from, &to);
+    assert!(code == 2 && notes.ends_with("the file exists; to replace it, add --force\n"), "{notes}");
+    assert_eq!(fs::read(&to).unwrap(), b"other");
+    let force = |to: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+        command.args(["export", "--upper-pdu", "--force"]).arg(&from).arg(to).output().unwrap()
+    };
+    assert!(force(&to).status.success());
+    assert_eq!(frames(&to).len(), 2);
+    assert_eq!(force(&from).status.code(), Some(2));
+}
+
+#[test]
 fn wrong_command_lines_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let from = capture(folder.path(), &HEAD);

@@ -35,6 +35,8 @@ pub(crate) struct PduPart<'a> {
     pub(crate) octets: Cow<'a, [u8]>,
     /// Length of the part in octets, at least the length of `octets`.
     pub(crate) len: u64,
+    /// Whether a PDU can start with the part. Otherwise the part only continues a PDU.
+    pub(crate) is_start: bool,
     /// Number of octets of the PDU in later Sends of the same direction.
     pub(crate) remaining: u64,
     /// A number that the answer to the PDU has, too, such as the XID of RPC. `None` if no PDU of
@@ -56,6 +58,7 @@ impl<'a> PduPart<'a> {
             dissector,
             octets: Cow::Borrowed(octets),
             len,
+            is_start: true,
             remaining: 0,
             id: None,
             chunks: Vec::new(),

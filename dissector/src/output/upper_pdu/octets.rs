@@ -32,6 +32,11 @@ impl Beginning {
         self.len
     }
 
+    /// Allocated memory in octets.
+    pub(super) fn memory(&self) -> usize {
+        self.octets.capacity()
+    }
+
     /// Returns whether all octets of the message are stored.
     pub(super) fn is_complete(&self) -> bool {
         self.octets.len() as u64 == self.len

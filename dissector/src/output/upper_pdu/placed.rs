@@ -37,6 +37,8 @@ pub(super) struct PlacedOctets {
     by_age: BTreeMap<u64, Key>,
     next_age: u64,
     memory: usize,
+    /// Number of octets that were dropped at the limit.
+    dropped: u64,
 }
 
 impl PlacedOctets {
@@ -71,8 +73,15 @@ impl PlacedOctets {
         while self.memory > MAX_MEMORY
             && let Some((_, &oldest)) = self.by_age.first_key_value()
         {
+            let len = self.entries.get(&oldest).map_or(0, |entry| entry.data.len());
+            self.dropped = self.dropped.saturating_add(len);
             self.remove(oldest);
         }
+    }
+
+    /// Number of octets that were dropped at the limit.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Passes the data of a buffer to `each`: the data of a message, and the offsets in it. Stops

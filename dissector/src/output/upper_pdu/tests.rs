@@ -1,8 +1,8 @@
 //! Tests with synthetic connections which PDUs are exported. The source of the messages is RFC 8166
 //! section 4 with its XDR, and MS-SMBD sections 2.2.1 to 2.2.3.
 
-use super::{DissectorName, UpperPdu, UpperPdus};
-use crate::testing::{Wire, fpdu, hex};
+use super::{DissectorName, MAX_MEMORY, Omitted, UpperPdu, UpperPdus};
+use crate::testing::{Wire, fpdu, hex, reply, request};
 
 /// A connection of MPA revision 1, and the last MSN on queue 0 of each direction. The first four
 /// frames are the SYNs and the start-up frames. Frame N has the time N ms.
@@ -15,9 +15,15 @@ impl TestConnection {
 
     /// Sends a message in one segment. `text` is its content in hexadecimal.
     fn send(&mut self, direction: usize, text: &str) {
+        let octets = self.fpdu(direction, text);
+        self.0.send(direction, &octets);
+    }
+
+    /// The FPDU of the next message.
+    fn fpdu(&mut self, direction: usize, text: &str) -> Vec<u8> {
         self.1[direction] += 1;
         let head = format!("4143 00000000 00000000 {:08x} 00000000", self.1[direction]);
-        self.0.send(direction, &fpdu(&hex(&(head + text))));
+        fpdu(&hex(&(head + text)))
     }
 
     fn pdus(&self) -> Vec<UpperPdu> {
@@ -26,11 +32,20 @@ impl TestConnection {
 }
 
 fn pdus(wire: &Wire) -> Vec<UpperPdu> {
+    export(wire, MAX_MEMORY).0
+}
+
+/// Exports the PDUs with a limit for the memory of connections.
+fn export(wire: &Wire, max_memory: usize) -> (Vec<UpperPdu>, Omitted) {
     let mut found = Vec::new();
     let mut sink = UpperPdus::new(|pdu: &UpperPdu| found.push(pdu.clone()));
+    sink.max_memory = max_memory;
     wire.feed(&mut sink);
     sink.finish();
-    found
+    assert!(sink.memory == 0 && sink.waiting_memory == 0, "{} {}", sink.memory, sink.waiting_memory);
+    let omitted = sink.omitted();
+    drop(sink);
+    (found, omitted)
 }
 
 /// XID, version 1, 32 credits and `RDMA_MSG`.
@@ -270,4 +285,93 @@ fn a_pdu_ends_before_the_first_octet_that_was_not_captured() {
         call.remarks,
         ["this packet has only the first 16 of 24 bytes, because the next bytes were not captured"]
     );
+}
+
+#[test]
+fn a_fragment_without_the_start_of_its_message_is_not_exported() {
+    let mut talk = TestConnection::new();
+    talk.send(0, NEGOTIATE);
+    for fragment in [FRAGMENTS[1], FRAGMENTS[0], FRAGMENTS[1]] {
+        talk.send(0, fragment);
+    }
+    let (found, omitted) = export(&talk.0, MAX_MEMORY);
+    let [message] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&message.octets, message.frame), (&hex("fe534d42010203040506 0708090a"), 8.into()));
+    assert_eq!(omitted, Omitted { parts: 1, ..Omitted::default() });
+    assert!(!omitted.has_reached_limit());
+}
+
+/// Each message has 20 octets. The lost octets are the end of the first message and the start of the
+/// second message. The next fragment has the number of octets that the first message promises.
+#[test]
+fn a_gap_ends_a_message() {
+    let fragment = |remaining: u32, data: &str| {
+        let len = hex(data).len();
+        format!("01000100 00000000 {remaining:02x}000000 18000000 {len:02x}000000 00000000 {data}")
+    };
+    let parts = [(12, "fe534d4201010101"), (6, "020202020202"), (0, "030303030303")];
+    let [start, middle, end] = parts.map(|(remaining, data)| fragment(remaining, data));
+    let mut talk = TestConnection::new();
+    talk.send(0, NEGOTIATE);
+    talk.send(0, &start);
+    let lost: Vec<u8> = [&middle, &end, &start].iter().flat_map(|text| talk.fpdu(0, text)).collect();
+    talk.0.lose(0, &lost);
+    talk.send(0, &middle);
+    talk.send(0, &end);
+    // The peer acknowledges all octets.
+    talk.send(1, "01000100 00000000 00000000 00000000 00000000");
+    let (found, omitted) = export(&talk.0, MAX_MEMORY);
+    let [cut] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((&cut.octets, cut.len), (&hex(parts[0].1), 20));
+    assert!(omitted.parts > 0 && !omitted.has_reached_limit(), "{omitted:?}");
+}
+
+#[test]
+fn connections_share_one_memory_limit() {
+    let mut wire = Wire::started();
+    // The first of two segments of a Send, on three connections.
+    let open = fpdu(&[hex("0143 00000000 00000000 00000001 00000000"), vec![7; 1000]].concat());
+    wire.send(0, &open);
+    for port in [4211, 4212, 5445] {
+        wire.connect_to(port);
+        wire.send(0, &request());
+        wire.send(1, &reply());
+        if port != 5445 {
+            wire.send(0, &open);
+        }
+    }
+    let mut talk = TestConnection(wire, [0; 2]);
+    talk.send(0, NEGOTIATE);
+    FRAGMENTS.iter().for_each(|fragment| talk.send(0, fragment));
+    // The limit is reached twice. The connection with the least memory keeps its message.
+    let (found, omitted) = export(&talk.0, 2100);
+    let [message] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((message.octets.len(), message.len), (14, 14));
+    assert_eq!(omitted, Omitted { sends: 2, ..Omitted::default() });
+    assert!(omitted.has_reached_limit());
+    assert_eq!(export(&talk.0, MAX_MEMORY).1, Omitted::default());
+}
+
+#[test]
+fn a_message_is_cut_at_the_memory_limit() {
+    let mut talk = TestConnection::new();
+    talk.send(0, NEGOTIATE);
+    FRAGMENTS.iter().for_each(|fragment| talk.send(0, fragment));
+    let (found, omitted) = export(&talk.0, 100);
+    let [cut] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((cut.octets.len(), cut.len), (8, 14));
+    assert_eq!(cut.remarks, ["this packet has only the first 8 of 14 bytes, because weft reached its memory limit"]);
+    assert_eq!(omitted, Omitted { parts: 1, cut: 1, ..Omitted::default() });
+}
+
+#[test]
+fn a_call_does_not_wait_above_the_memory_limit() {
+    let mut talk = TestConnection::new();
+    talk.send(0, &[HEAD, READ_CHUNK, CALL].concat());
+    talk.0.send_ulpdu(1, READ_REQUEST);
+    let (found, omitted) = export(&talk.0, 100);
+    let [call] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((call.frame, call.octets.len(), call.len), (5.into(), 24, 32));
+    assert!(call.remarks[1].ends_with("because weft reached its memory limit"), "{call:?}");
+    assert_eq!(omitted, Omitted { cut: 1, reads: 1, ..Omitted::default() });
 }

@@ -65,7 +65,7 @@ impl Protocol for Connection {
         }
     }
 
-    /// Returns a fragment of an SMB message.
+    /// Returns a fragment of an SMB message. A message starts with the identifier of SMB.
     fn pdu(octets: &[u8], _len: u64) -> Option<PduPart<'_>> {
         let Verdict::Is { parsed: Message::Data { offset, len, remaining, .. }, .. } = Self::read(octets, true) else {
             return None;
@@ -76,7 +76,8 @@ impl Protocol for Connection {
         }
         let fragment = octets.get(offset as usize..).unwrap_or_default();
         let captured = fragment.len().min(len as usize);
-        let part = PduPart::new(DISSECTOR, &fragment[..captured], u64::from(len));
-        Some(PduPart { remaining: u64::from(remaining), ..part })
+        let fragment = &fragment[..captured];
+        let part = PduPart::new(DISSECTOR, fragment, u64::from(len));
+        Some(PduPart { is_start: message::is_smb(fragment), remaining: u64::from(remaining), ..part })
     }
 }
