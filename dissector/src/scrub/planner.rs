@@ -19,12 +19,14 @@ use crate::sink::Sink;
 use crate::source::Frame;
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
+use crate::upper::smb_direct::{self, PrivateData};
+use crate::upper::{Ulp, lustre, rsockets};
 
 use super::addresses::AddressMap;
 use super::crc_field::new_field;
 use super::fill::FILL;
 use super::fragments::Fragments;
-use super::kept::{OpenSend, headers, sdp_headers_len};
+use super::kept::{OpenSend, Upper, headers, sdp_headers_len};
 use super::plan::{DirectionKey, Plan};
 use super::portmap;
 use super::scrubber::Scrubber;
@@ -94,9 +96,9 @@ impl Planner {
         Scrubber::new(self.plan, self.addresses, self.fragments, dissector)
     }
 
-    /// Keeps the header of a start-up frame, and the private data that a specification defines. The
-    /// frame starts at `position`.
-    fn startup(&mut self, key: DirectionKey, position: u64, part: Part<'_>) {
+    /// Keeps the header of a start-up frame, and the private data that a specification defines.
+    fn startup(&mut self, key: DirectionKey, unit: &Unit<'_>, part: Part<'_>) {
+        let position = unit.position();
         let octets = part.beginning();
         let words = match RawStartup::ref_from_prefix(octets) {
             Ok((header, _)) if header.revision >= 2 && header.flags & FLAG_S != 0 => ENHANCED_LEN,
@@ -104,9 +106,23 @@ impl Planner {
         };
         let private_at = HEADER_LEN + words;
         let private = octets.get(private_at..).unwrap_or_default();
-        let len = (private_at + known_private_data(private, part.from(private_at).len())).min(part.len());
+        let private_len = part.from(private_at).len();
+        let known = if self.is_smb_direct(&key, unit) && private.len() == private_len && is_ird_and_ord(private) {
+            private_len
+        } else {
+            known_private_data(private, private_len)
+        };
+        let len = (private_at + known).min(part.len());
         self.plan.direction(key).keep(position..position + len as u64);
         self.started.insert(key.0);
+    }
+
+    /// Returns whether the connection has the port of SMB Direct, or is recognised as SMB Direct.
+    /// The private data has no magic number, so its value alone is no proof.
+    fn is_smb_direct(&self, key: &DirectionKey, unit: &Unit<'_>) -> bool {
+        unit.ends.src.port() == smb_direct::PORT
+            || unit.ends.dst.port() == smb_direct::PORT
+            || matches!(self.survey.upper(key), Upper::Recognised(ulps) if ulps.contains(&Ulp::SmbDirect))
     }
 
     /// Keeps the headers and the markers of an FPDU, and writes its CRC.
@@ -179,7 +195,7 @@ impl Sink for Planner {
         let position = unit.position();
         self.plan.direction(key).set_base(seq, position);
         match &unit.kind {
-            Kind::Startup(_, part) => self.startup(key, position, *part),
+            Kind::Startup(_, part) => self.startup(key, unit, *part),
             Kind::Fpdu(fpdu) => self.fpdu(key, unit, fpdu),
             Kind::Sdp(Carrier::Streaming | Carrier::PrivateData, order, part) => {
                 let len = sdp_headers_len(part.beginning(), *order).min(part.len());
@@ -199,15 +215,26 @@ fn known_private_data(octets: &[u8], len: usize) -> usize {
     if octets.starts_with(&RPCRDMA_MAGIC) && octets.len() >= RPCRDMA_LEN {
         return RPCRDMA_LEN;
     }
+    // The NIDs after these octets contain addresses.
+    if lustre::is_private_data(octets) {
+        return lustre::KEPT_LEN;
+    }
     let is_zero = |octets: &[u8]| octets.iter().all(|octet| *octet == 0);
     let is_known = match *octets {
         _ if octets.len() != len => false,
+        _ if rsockets::PrivateData::parse(octets).is_some() => true,
         // RECFMT of NVMe over RDMA is 0.
         [0, 0, ..] if len == NVME_LEN => is_zero(&octets[NVME_USED..]),
         [flags, 0, 0, 0] if len == ISER_LEN => flags & ISER_RESERVED == 0,
         _ => is_zero(octets),
     };
     if is_known { len } else { 0 }
+}
+
+/// Returns whether `private` is the private data of SMB Direct: IRD and ORD in big-endian or
+/// little-endian order.
+fn is_ird_and_ord(private: &[u8]) -> bool {
+    PrivateData::parse(private).is_some()
 }
 
 /// The octets of the FPDU body that stay: `ULPDU_Length`, these ranges of headers in the ULPDU, and
@@ -271,6 +298,7 @@ fn fpdu_headers_len(head: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::hex;
 
     #[test]
     fn keeps_private_data_of_known_protocols_only() {
@@ -284,6 +312,20 @@ mod tests {
         assert_eq!((known(&[0x80, 0, 0, 0]), known(&[0x81, 0, 0, 0])), (4, 0));
         assert_eq!((known(b"host1"), known(&[0; 7]), known(&[])), (0, 7, 0));
         assert_eq!(known_private_data(&[0; 7], 9), 0);
+    }
+
+    /// The private data of rsockets has no addresses of hosts. That of LNet has NIDs.
+    #[test]
+    fn keeps_private_data_of_rsockets_and_the_start_of_lnet() {
+        let known = |octets: &[u8]| known_private_data(octets, octets.len());
+        let rsockets =
+            hex("01 02 0180 000000 00 0000000000001000 00000100 00000002 0000000000002000 00000200 00010000");
+        assert_eq!((known(&rsockets), known(&rsockets[..39])), (40, 0));
+        let mut lnet = hex("911be90b 1200 c0 01 38000000 00000000 0200000a00000500");
+        lnet.resize(56, 1);
+        assert_eq!(known(&lnet), 12);
+        lnet[0] = 0;
+        assert_eq!(known(&lnet), 0);
     }
 
     /// The FPDU of RFC 5044 Figure 6: its marker is at 0x200, after 20 octets.

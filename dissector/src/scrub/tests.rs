@@ -99,6 +99,34 @@ fn keeps_the_capsules_of_nvme() {
     assert_eq!(found[5][74..90], response);
 }
 
+/// The private data of `smb-ops.pcap`: IRD and ORD. The client sends them in little-endian order.
+const IRD_AND_ORD: [&str; 2] = ["20000000 01000000", "00000001 00000008"];
+
+#[test]
+fn keeps_ird_and_ord_of_smb_direct_in_both_byte_orders() {
+    let started = |port, texts: [&[u8]; 2]| {
+        let mut wire = Wire::connected_to(port);
+        wire.send(0, &startup_frame(0x40, 1, texts[0]));
+        wire.send(1, &reply_frame(0x40, 1, texts[1]));
+        wire
+    };
+    let private_data = |wire: &Wire| {
+        let found = frames(&check(wire));
+        [2, 3].map(|frame: usize| found[frame][54 + 20..54 + 28].to_vec())
+    };
+    let words = IRD_AND_ORD.map(hex);
+    let filled = [[b'V'; 8]; 2].map(|octets| octets.to_vec());
+    assert_eq!(private_data(&started(5445, [&words[0], &words[1]])), words);
+    // On this port, other private data is replaced, too.
+    assert_eq!(private_data(&started(5445, [b"aSECRETb", b"\x01\0\0\0\0\0\0\x01"])), filled);
+    // On another port, only a message proves SMB Direct.
+    let mut wire = started(4210, [&words[0], &words[1]]);
+    assert_eq!(private_data(&wire), filled);
+    let negotiate = hex("00010001 0000 0a00 00040000 00200000 00000200");
+    wire.send(0, &fpdu(&[hex("4143 00000000 00000000 00000001 00000000"), negotiate].concat()));
+    assert_eq!(private_data(&wire), words);
+}
+
 #[test]
 fn replaces_payload_and_addresses() {
     let mut wire = Wire::started_as(
