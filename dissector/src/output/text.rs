@@ -28,7 +28,7 @@ use crate::stream_id::StreamId;
 use crate::tree::Node;
 use crate::unit::{CrcStatus, Fpdu, Kind, MarkerStatus, Unit};
 use crate::upper::nvme::PrivateData;
-use crate::upper::{Startup, Ulp, UlpMessage, smb2};
+use crate::upper::{Startup, Ulp, UlpMessage, rsockets, smb2};
 
 /// Number of the queue for Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
@@ -97,10 +97,12 @@ pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
 /// Formats the private data of a start-up frame, if it belongs to a protocol that weft knows.
 fn ulp_private_data(unit: &Unit<'_>, kind: StartupKind, part: Part<'_>) -> String {
     let ulp = unit.context.and_then(|context| context.ulp_startup);
-    let private = match ulp {
-        Some(Ulp::Nvme) => Startup::read(kind, unit.direction.into(), part).and_then(|it| PrivateData::of(&it)),
+    let startup = ulp.and_then(|_| Startup::read(kind, unit.direction.into(), part));
+    let private = startup.and_then(|startup| match ulp {
+        Some(Ulp::Nvme) => PrivateData::of(&startup).map(|private| private.to_string()),
+        Some(Ulp::Rsockets) => rsockets::PrivateData::parse(startup.private).map(|private| private.to_string()),
         _ => None,
-    };
+    });
     ulp.zip(private).map_or_else(String::new, |(ulp, private)| format!("  {ulp} {private}"))
 }
 

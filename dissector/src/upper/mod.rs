@@ -12,13 +12,17 @@
 //! `weft scrub` keeps only the bytes of a Send that `Protocol::headers` names. Implement this
 //! method, so that the protocol is also recognised in the copy.
 
+pub mod ceph;
 pub mod iser;
+pub mod lustre;
+pub mod ninep;
 pub mod nvme;
 pub(crate) mod pdu;
 mod protocol;
 mod recognition;
 pub mod rpcrdma;
 pub mod rping;
+pub mod rsockets;
 pub mod smb2;
 pub mod smb_direct;
 mod startup;

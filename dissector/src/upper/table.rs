@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::pdu::PduPart;
 use super::protocol::{Judgement, Message, Protocol, SendInfo, Verdict};
 use super::startup::{Startup, StartupJudgement};
-use super::{iser, nvme, rpcrdma, rping, smb_direct};
+use super::{ceph, iser, lustre, ninep, nvme, rpcrdma, rping, rsockets, smb_direct};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
@@ -179,4 +179,8 @@ protocols! {
     SmbDirect => smb_direct,
     Nvme => nvme,
     Iser => iser,
+    Rsockets => rsockets,
+    Lustre => lustre,
+    NineP => ninep,
+    Ceph => ceph,
 }
