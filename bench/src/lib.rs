@@ -29,7 +29,7 @@ pub struct CaptureContents {
 /// Returns an error if writing to `out` fails, or if there are more connections than ports.
 pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64) -> io::Result<CaptureContents> {
     let mut capture = Capture { out, octets: 24, frames: 0, fpdus: 0, bad: 0, bad_every };
-    capture.out.write_all(b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0")?;
+    capture.out.write_all(PCAP_HEADER)?;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let pool: Vec<u8> = (0..1 << 16).map(|_| random.below(256) as u8).collect();
     let mut open = (0..connections).map(|index| capture.open(index)).collect::<io::Result<Vec<_>>>()?;
@@ -45,6 +45,43 @@ pub fn generate(out: impl Write, octets: u64, connections: usize, bad_every: u64
     Ok(CaptureContents { frames: capture.frames, fpdus: capture.fpdus, bad: capture.bad })
 }
 
+/// Writes a pcap file with `commands` commands READ of NVMe over RDMA to `out`. `connections`
+/// connections, each with a queue, share the commands equally. Each command reads a block of 512
+/// bytes: the host sends the command, the controller writes the data with an RDMA Write and sends
+/// the response. The times of the frames are 5 us apart.
+///
+/// # Errors
+/// Returns an error if writing to `out` fails, or if there are more connections than ports.
+pub fn generate_commands(out: impl Write, commands: u64, connections: usize) -> io::Result<CaptureContents> {
+    let mut capture = Capture { out, octets: 24, frames: 0, fpdus: 0, bad: 0, bad_every: 0 };
+    capture.out.write_all(PCAP_HEADER)?;
+    // RECFMT 0, QID 1, HRQSIZE 128 and HSQSIZE 127; CRQSIZE 128 in the reply.
+    let (mut request, mut accept) = ([0_u8; 32], [0_u8; 32]);
+    (request[2], request[4], request[6], accept[2]) = (1, 128, 127, 128);
+    let mut open = Vec::new();
+    for index in 0..connections.max(1) {
+        open.push(capture.open_with(index, &request, &accept)?);
+    }
+    let count = open.len();
+    for number in 0..commands {
+        let connection = &mut open[(number % count as u64) as usize];
+        capture.read_command(connection, number / count as u64)?;
+    }
+    for connection in &mut open {
+        capture.segment(connection, 0, FIN_ACK, &[])?;
+        capture.segment(connection, 1, FIN_ACK, &[])?;
+    }
+    capture.out.flush()?;
+    Ok(CaptureContents { frames: capture.frames, fpdus: capture.fpdus, bad: 0 })
+}
+
+/// The header of a pcap file with microseconds and Ethernet.
+const PCAP_HEADER: &[u8] = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0";
+/// Number of different command identifiers of a queue.
+const COMMAND_IDS: u64 = 128;
+/// Length of the data of a READ in bytes, and its address in the host's memory.
+const BLOCK: u32 = 512;
+const ADDRESS: u64 = 0x10_0000;
 const FRAMING: Framing = Framing { markers: false, crc: true };
 const PAYLOADS: [usize; 4] = [64, 512, 1024, 1400];
 const SYN: u8 = 0x02;
@@ -131,6 +168,11 @@ impl<W: Write> Capture<W> {
     }
 
     fn open(&mut self, index: usize) -> io::Result<Connection> {
+        self.open_with(index, &[], &[])
+    }
+
+    /// Opens a connection with private data in the start-up frames.
+    fn open_with(&mut self, index: usize, request: &[u8], reply: &[u8]) -> io::Result<Connection> {
         let port = u16::try_from(40_000 + index).map_err(io::Error::other)?;
         let seq =
             [0x1234_5678u32.wrapping_mul(2 * index as u32 + 1), 0x9abc_def1u32.wrapping_mul(2 * index as u32 + 3)];
@@ -138,9 +180,46 @@ impl<W: Write> Capture<W> {
         self.segment(&mut connection, 0, SYN, &[])?;
         self.segment(&mut connection, 1, SYN | ACK, &[])?;
         self.segment(&mut connection, 0, ACK, &[])?;
-        self.segment(&mut connection, 0, PUSH_ACK, b"MPA ID Req Frame\x40\x01\0\0")?;
-        self.segment(&mut connection, 1, PUSH_ACK, b"MPA ID Rep Frame\x40\x01\0\0")?;
+        for (from, key, private) in [(0, b"MPA ID Req Frame\x40\x01", request), (1, b"MPA ID Rep Frame\x40\x01", reply)]
+        {
+            let length = u16::try_from(private.len()).map_err(io::Error::other)?;
+            self.segment(&mut connection, from, PUSH_ACK, &[&key[..], &length.to_be_bytes(), private].concat())?;
+        }
         Ok(connection)
+    }
+
+    /// Writes the READ number `number` of a connection, with its data and its response.
+    fn read_command(&mut self, connection: &mut Connection, number: u64) -> io::Result<()> {
+        let (id, stag) = ((number % COMMAND_IDS) as u16, 0x100 + (number % COMMAND_IDS) as u32);
+        // Opcode READ, a keyed SGL descriptor, namespace 1, and one block (the number is 0-based).
+        let mut command = [0; 64];
+        (command[0], command[1], command[4]) = (0x02, 0x40, 1);
+        command[2..4].copy_from_slice(&id.to_le_bytes());
+        command[24..32].copy_from_slice(&ADDRESS.to_le_bytes());
+        command[32..35].copy_from_slice(&BLOCK.to_le_bytes()[..3]);
+        command[35..39].copy_from_slice(&stag.to_le_bytes());
+        command[39] = 0x40;
+        command[40..48].copy_from_slice(&(number % (1 << 20)).to_le_bytes());
+        self.nvme_send(connection, 0, &command)?;
+        let mut header = Vec::with_capacity(16);
+        let write = Tagged { last: true, stag, tagged_offset: ADDRESS };
+        write.emit(1, Control::new(Opcode::WRITE, 1), &mut header);
+        self.fpdu(connection, 1, &header, &[0x5a; BLOCK as usize])?;
+        let mut response = [0; 16];
+        response[8..10].copy_from_slice(&id.to_le_bytes());
+        response[10] = 1;
+        response[12..14].copy_from_slice(&id.to_le_bytes());
+        self.nvme_send(connection, 1, &response)
+    }
+
+    /// Writes a capsule in a Send.
+    fn nvme_send(&mut self, connection: &mut Connection, from: usize, capsule: &[u8]) -> io::Result<()> {
+        let msn = connection.msn[from][0];
+        connection.msn[from][0] = msn.wrapping_add(1);
+        let mut header = Vec::with_capacity(18);
+        let ulp = UntaggedUlp { control: Control::new(Opcode::SEND, 1), word: 0 };
+        Untagged { last: true, qn: 0, msn: Msn::new(msn), mo: 0 }.emit(1, ulp, &mut header);
+        self.fpdu(connection, from, &header, capsule)
     }
 
     /// Writes one random operation: a Write (60 %), a Send (20 %), or a Read with its Response

@@ -72,6 +72,8 @@ use record::Record;
 #[derive(Default)]
 pub(crate) struct Connections {
     without_monitors: bool,
+    /// Whether the monitors ignore the protocols above RDMAP, except SDP.
+    ignore_ulps: bool,
     /// TCP ports whose connections are read as SDP.
     sdp_ports: Vec<u16>,
     table: Table<Record>,
@@ -95,6 +97,11 @@ impl Connections {
     /// Connections without monitors.
     pub(crate) fn without_monitors() -> Self {
         Connections { without_monitors: true, ..Connections::default() }
+    }
+
+    /// From now on, the monitors of new connections ignore the protocols above RDMAP, except SDP.
+    pub(crate) fn ignore_ulps(&mut self) {
+        self.ignore_ulps = true;
     }
 
     /// From now on, connections from and to `port` are read as SDP.
@@ -251,6 +258,9 @@ impl Connections {
     /// connection is read as SDP.
     fn make(&self, number: StreamId, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
         let mut connection = Connection::new(number, network, ports, (!self.without_monitors).then(Monitor::default));
+        if let Some(monitor) = &mut connection.monitor {
+            monitor.state.ignores_ulps = self.ignore_ulps;
+        }
         if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {
             connection.directions.iter_mut().for_each(|direction| direction.reader.as_sdp = true);
         }
@@ -280,7 +290,7 @@ impl Connections {
             connection.finish(sink);
         }
         let dropped = self.dropped();
-        let Connections { next, without_monitors, joined, .. } = *self;
-        *self = Connections { next, without_monitors, dropped, joined, ..Connections::default() };
+        let Connections { next, without_monitors, ignore_ulps, joined, .. } = *self;
+        *self = Connections { next, without_monitors, ignore_ulps, dropped, joined, ..Connections::default() };
     }
 }

@@ -156,6 +156,14 @@ impl Dissector {
         Dissector { connections: Connections::without_monitors(), checked_messages, ..Dissector::default() }
     }
 
+    /// Switches the protocols above RDMAP off, except SDP: no connection gets a protocol, and no
+    /// unit gets a message of a protocol. A benchmark measures with it what these protocols cost.
+    #[must_use]
+    pub fn without_ulps(mut self) -> Self {
+        self.connections.ignore_ulps();
+        self
+    }
+
     /// Call this if an endpoint recorded the frames. In such a capture, no frame is missing or out
     /// of order, and every response of a port mapper belongs to a captured request.
     #[must_use]
@@ -312,6 +320,27 @@ mod tests {
         assert_eq!(unwatched.units, watched.units);
         assert!(watched.findings > 0 && watched.facts > 0);
         assert_eq!((unwatched.findings, unwatched.facts), (0, 0));
+    }
+
+    /// Counts the units of a connection with a recognised protocol.
+    #[derive(Default)]
+    struct Named(usize);
+
+    impl Sink for Named {
+        fn unit(&mut self, unit: &Unit<'_>) {
+            self.0 += usize::from(unit.context.is_some_and(|context| context.ulp.is_some()));
+        }
+    }
+
+    #[test]
+    fn without_ulps_no_connection_gets_a_protocol() {
+        let mut wire = Wire::started();
+        // A Negotiate Request of SMB Direct.
+        wire.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 00010001 0000 0a00 00040000 00200000 00000200");
+        let (mut with, mut without) = (Named::default(), Named::default());
+        wire.feed(&mut with);
+        wire.feed_to(Dissector::default().without_ulps(), &mut without, |_| {});
+        assert_eq!((with.0, without.0), (1, 0));
     }
 
     #[test]

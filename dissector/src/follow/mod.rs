@@ -73,6 +73,8 @@ pub(crate) struct ConnectionState {
     /// Whether the direction opposite to the current segment has octets that were captured but not
     /// parsed yet.
     pub(crate) peer_has_unread: bool,
+    /// Whether the protocols above RDMAP, except SDP, are ignored.
+    pub(crate) ignores_ulps: bool,
 }
 
 impl ConnectionState {
@@ -115,13 +117,15 @@ impl ConnectionState {
                 _ => {}
             }
         }
-        if self.context.sdp.is_none() {
-            self.record_ulp(unit, view);
-        } else {
-            self.context.ulp_message = None;
+        if !self.ignores_ulps {
+            if self.context.sdp.is_none() {
+                self.record_ulp(unit, view);
+            } else {
+                self.context.ulp_message = None;
+            }
+            self.record_smb(unit, view);
+            self.record_rpc(unit, view);
         }
-        self.record_smb(unit, view);
-        self.record_rpc(unit, view);
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
             // There are two cases in which a unit can be delivered late. First, octets of its
@@ -249,12 +253,13 @@ impl ConnectionState {
     /// Resets the state when MPA starts a second time on the same TCP connection, after a
     /// rejection. Only the TCP state and the port mapper exchange are kept.
     pub(crate) fn restart(&mut self) {
-        let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
+        let ConnectionState { connection, mpa, context, ignores_ulps, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
         *self = ConnectionState {
             connection: connection.restarted(),
             mpa: mpa.restarted(),
             context,
+            ignores_ulps,
             ..ConnectionState::default()
         };
     }
