@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
 /// Each catalogue: the name of its file without `.csv`, and its variant of `Catalogue`.
-const CATALOGUES: [(&str, &str); 7] = [
+const CATALOGUES: [(&str, &str); 8] = [
     ("mpa", "Mpa"),
     ("mpa-p2p", "MpaP2p"),
     ("ddp", "Ddp"),
@@ -17,6 +17,7 @@ const CATALOGUES: [(&str, &str); 7] = [
     ("sdp", "Sdp"),
     ("sdp-pm", "SdpPm"),
     ("verbs", "Verbs"),
+    ("iser", "Iser"),
 ];
 const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
 const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];

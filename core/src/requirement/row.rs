@@ -24,6 +24,8 @@ pub enum Catalogue {
     SdpPm,
     /// draft-hilland-rddp-verbs-00.
     Verbs,
+    /// RFC 7145, and the part of RFC 7143 that shows on an iSER connection.
+    Iser,
 }
 
 impl fmt::Display for Catalogue {
@@ -43,6 +45,7 @@ impl Catalogue {
             Catalogue::Rdmap => "RFC 5040",
             Catalogue::Sdp | Catalogue::SdpPm => "draft-pinkerton-iwarp-sdp-01",
             Catalogue::Verbs => "draft-hilland-rddp-verbs-00",
+            Catalogue::Iser => "RFC 7145",
         }
     }
 }
@@ -97,8 +100,8 @@ pub struct Requirement {
     pub id: &'static str,
     /// The catalogue that contains the requirement.
     pub catalogue: Catalogue,
-    /// Section of the specification. `7306:x` means RFC 7306 section x, and `mail.n` means item n
-    /// of the peer-to-peer proposal of 2007.
+    /// Section of the specification. `7306:x` means RFC 7306 section x, `7143:x` means RFC 7143
+    /// section x, and `mail.n` means item n of the peer-to-peer proposal of 2007.
     pub section: &'static str,
     /// How strongly the specification requires the behaviour.
     pub level: Level,
@@ -123,8 +126,8 @@ impl Requirement {
     /// Citation of the section, for example `RFC 5044 section 7.1.1`.
     #[must_use]
     pub fn citation(&self) -> String {
-        if let Some(section) = self.section.strip_prefix("7306:") {
-            return format!("RFC 7306 section {section}");
+        if let Some((rfc @ ("7306" | "7143"), section)) = self.section.split_once(':') {
+            return format!("RFC {rfc} section {section}");
         }
         match self.section.strip_prefix("mail.") {
             Some(item) => format!("peer-to-peer proposal of 2007 (before RFC 6581), item {item}"),
@@ -153,6 +156,8 @@ mod tests {
             (requirement!("MPA-7.1.1-2"), "RFC 5044 section 7.1.1"),
             (requirement!("P2P-mail.0-1"), "peer-to-peer proposal of 2007 (before RFC 6581), item 0"),
             (requirement!("SDP-8.1.1-13"), "draft-pinkerton-iwarp-sdp-01 section 8.1.1"),
+            (requirement!("ISER-9.2-1"), "RFC 7145 section 9.2"),
+            (requirement!("ISER-7143.11.4.1-1"), "RFC 7143 section 11.4.1"),
         ] {
             assert_eq!(id.row().citation(), citation);
         }

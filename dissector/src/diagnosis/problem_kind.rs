@@ -30,6 +30,8 @@ pub enum ProblemKind {
     Sdp,
     /// A violation of the port mapper.
     PortMapper,
+    /// A violation of another protocol above RDMAP.
+    Upper,
 }
 
 const CRC: &[RequirementId] = &[
@@ -205,6 +207,7 @@ impl ProblemKind {
             Catalogue::Ddp | Catalogue::Rdmap | Catalogue::Verbs => ProblemKind::Message,
             Catalogue::Sdp => ProblemKind::Sdp,
             Catalogue::SdpPm => ProblemKind::PortMapper,
+            Catalogue::Iser => ProblemKind::Upper,
         }
     }
 
@@ -240,6 +243,7 @@ impl ProblemKind {
             ProblemKind::PortMapper => 8,
             ProblemKind::Mpa => 9,
             ProblemKind::Size => 10,
+            ProblemKind::Upper => 11,
         }
     }
 }
@@ -270,6 +274,7 @@ mod tests {
             (requirement!("P2P-9.1-4"), ProblemKind::ReadDepth),
             (requirement!("DDP-4.3-6"), ProblemKind::Message),
             (requirement!("SDP-6.2-1"), ProblemKind::Sdp),
+            (requirement!("ISER-9.2-1"), ProblemKind::Upper),
         ] {
             assert_eq!(ProblemKind::of(id), kind, "{id}");
         }

@@ -214,7 +214,9 @@ impl Verdict {
         let end = track.end(Direction::from(problem.direction));
         let Problem { requirement, expected, found, .. } = problem;
         let is_detailed = match problem.kind {
-            ProblemKind::Startup | ProblemKind::Mpa | ProblemKind::Message | ProblemKind::Sdp => true,
+            ProblemKind::Startup | ProblemKind::Mpa | ProblemKind::Message | ProblemKind::Sdp | ProblemKind::Upper => {
+                true
+            }
             // A start-up frame or a Hello can violate a limit, too.
             ProblemKind::ReadDepth => !expected.contains("Read Request"),
             _ => false,
@@ -249,6 +251,7 @@ fn protocol(requirement: RequirementId) -> &'static str {
         Catalogue::Rdmap | Catalogue::Verbs => "RDMAP",
         Catalogue::Sdp => "SDP",
         Catalogue::SdpPm => "the port mapper protocol",
+        Catalogue::Iser => "iSER",
     }
 }
 
@@ -263,7 +266,7 @@ impl From<ProblemKind> for Cause {
             ProblemKind::ReadDepth => Cause::ReadDepth,
             ProblemKind::Message => Cause::Message,
             ProblemKind::Sdp => Cause::Sdp,
-            ProblemKind::Mpa | ProblemKind::Size | ProblemKind::PortMapper => Cause::Violations,
+            ProblemKind::Mpa | ProblemKind::Size | ProblemKind::PortMapper | ProblemKind::Upper => Cause::Violations,
         }
     }
 }
@@ -284,7 +287,12 @@ fn violation(problem: &Problem, end: &str) -> String {
         ProblemKind::Size => format!("{end} sent FPDUs of a wrong size"),
         ProblemKind::Key => format!("{end} sent a start-up frame with a wrong key"),
         ProblemKind::ReadDepth => format!("{end} sent more Read Requests than its peer allows"),
-        ProblemKind::Startup | ProblemKind::Mpa | ProblemKind::Message | ProblemKind::Sdp | ProblemKind::PortMapper => {
+        ProblemKind::Startup
+        | ProblemKind::Mpa
+        | ProblemKind::Message
+        | ProblemKind::Sdp
+        | ProblemKind::PortMapper
+        | ProblemKind::Upper => {
             format!("{end} violated {}", protocol(problem.requirement))
         }
     }

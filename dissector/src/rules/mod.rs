@@ -18,6 +18,7 @@ macro_rules! requirements {
 
 mod ddp;
 mod findings;
+mod iser;
 mod mpa;
 #[cfg(test)]
 mod octets_tests;
@@ -42,7 +43,10 @@ use sdp::SdpView;
 
 /// Returns all rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES].into_iter().flatten().copied()
+    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES, iser::RULES]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 type UnitCheck = fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>);
