@@ -376,8 +376,10 @@ impl IoConnection {
                 if is_last {
                     self.reads.remove(at);
                 }
+                // If messages are missing, the response can belong to another Read.
+                let is_certain = self.is_complete;
                 if let Some(command) = self.by_serial(read.serial) {
-                    command.add_data(&access);
+                    command.add_data(&access, is_certain);
                 }
             }
         }

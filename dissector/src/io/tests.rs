@@ -243,6 +243,21 @@ fn more_data_than_described_is_noted() {
     assert_eq!((notes, command.bytes, command.writes), (vec![(NoteKind::TooMuchData, 8)], 64, 2));
 }
 
+/// The lost message can be a command whose data the second Write carries.
+#[test]
+fn data_after_a_gap_is_not_too_much() {
+    let mut queue = Queue::new();
+    queue.read(7, 32);
+    queue.place(0, 32, true);
+    let lost = queue.response_fpdu(6, 0);
+    queue.wire.lose(1, &lost);
+    queue.place(0, 32, true);
+    queue.respond(7, 0);
+    let found = queue.commands();
+    let command = found.iter().find(|command| command.id == 7).unwrap();
+    assert_eq!((command.bytes, command.gap, command.notes.len()), (64, true, 0), "{command:#?}");
+}
+
 #[test]
 fn a_response_to_nothing_has_a_line() {
     let mut queue = Queue::new();

@@ -186,7 +186,7 @@ impl TrackedCommand {
             latest.bytes += access.len;
         }
         self.open_write = (!is_last).then_some((access.stag, next));
-        self.add_data(access);
+        self.add_data(access, true);
     }
 
     /// Records a Read Request for bytes of a buffer.
@@ -195,11 +195,14 @@ impl TrackedCommand {
         self.add_operation(OperationKind::Read, access);
     }
 
-    /// Records data that a Write or a Read Response moves.
-    pub(super) fn add_data(&mut self, access: &Access) {
+    /// Records data that a Write or a Read Response moves. `is_certain` is set if the data cannot
+    /// belong to another command.
+    pub(super) fn add_data(&mut self, access: &Access, is_certain: bool) {
         self.line.bytes += access.len;
         if self.answered.is_some_and(|answered| answered.frame < access.first.frame) {
-            self.line.note(NoteKind::DataAfterStatus, access.first.frame);
+            if is_certain {
+                self.line.note(NoteKind::DataAfterStatus, access.first.frame);
+            }
             return;
         }
         self.extend_data(access.first.time, access.latest.time);
@@ -257,7 +260,8 @@ impl TrackedCommand {
     pub(super) fn into_line(self) -> IoCommand {
         let mut line = self.line;
         line.latency = self.answered.map(|answered| latency(self.began.time, self.data, answered.time));
-        let is_too_much = line.expected_bytes > 0 && line.bytes > line.expected_bytes;
+        // If messages are missing, some of the data can belong to another command.
+        let is_too_much = line.expected_bytes > 0 && line.bytes > line.expected_bytes && !line.gap;
         if is_too_much && line.data != DataFlow::Both {
             line.note(NoteKind::TooMuchData, line.status_frame.unwrap_or(line.frame));
         }
