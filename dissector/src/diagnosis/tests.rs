@@ -215,6 +215,7 @@ fn a_bad_crc_is_the_senders_fault() {
     let found = one(&wire);
     assert_eq!((found.cause, found.culprit), (Cause::BadCrc, Culprit::First), "{found}");
     assert_eq!(frames(&found), [6, 7].map(FrameNumber::from));
+    assert!(found.to_string().contains("the path changed the FPDU"), "{found}");
     let mut wire = bad_crc();
     wire.send_ulpdu(1, &format!("{TERMINATE} 2002 0000"));
     wire.fin(1);
