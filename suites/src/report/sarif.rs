@@ -2,14 +2,16 @@
 //! requirement.
 //!
 //! Inconclusive cases and errors of the tester are results of kind `open`, so that they do not look
-//! like a pass. Results that the baseline expects are suppressed with the reason. A stale entry of
-//! the baseline and a lost capability make a run fail, so they are results, too. Each of the two
-//! has a separate rule. Locations are lines of the suites.
+//! like a pass. Results that the baseline expects are suppressed with the reason. A target that is
+//! down, a stale entry of the baseline and a lost capability are results, too: without them, a run
+//! could look as if it had passed. Each of them has a separate rule. Locations are lines of the
+//! suites.
 
 use serde_json::{Value, json};
 use weft_core::requirement::Severity;
 
 use super::ReportError;
+use super::other_causes::TARGET_DOWN;
 use crate::clock;
 use crate::model::{CaseResult, EvidenceKind, RunReport, Verdict};
 
@@ -29,6 +31,7 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let lost = report.summary.lost_capabilities.iter();
     let lost = lost.map(|capability| format!("the target lost the capability {capability} since an earlier run"));
     for (id, about, entries) in [
+        (TARGET_DOWN, "The target accepts connections", report.summary.target_down.iter().cloned().collect()),
         (STALE, "Each entry of the target's baseline still matches a result", report.summary.stale.clone()),
         (LOST, "The target has each capability that it had in an earlier run", lost.collect()),
     ] {
@@ -71,7 +74,7 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
 }
 
 /// Ids of the rules for stale baseline entries and for lost capabilities. In the list of rules,
-/// they come after the rules of the requirements.
+/// they come after the rules of the requirements, like [`TARGET_DOWN`].
 const STALE: &str = "stale-baseline";
 const LOST: &str = "lost-capability";
 

@@ -144,6 +144,10 @@ async fn expected_results_of_a_target_that_is_down_are_marked_as_expected() {
     let junit = report::junit(&report).unwrap();
     assert_eq!((junit.matches("<error ").count(), junit.matches("<skipped ").count()), (1, 15));
     assert!(junit.contains("<skipped message=\"expected inconclusive: known # since spring: "), "{junit}");
+    let sarif: serde_json::Value = serde_json::from_str(&report::sarif(&report).unwrap()).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let down: Vec<_> = results.iter().filter(|result| result["ruleId"] == "target-down").collect();
+    assert_eq!((down.len(), &down[0]["level"]), (1, &serde_json::Value::from("error")), "{sarif}");
     let markdown = report::markdown(&report).unwrap();
     assert!(markdown.contains(&format!("| inconclusive (expected) | `{known}` |")), "{markdown}");
     assert_eq!(markdown.matches("\n| inconclusive").count(), 1, "{markdown}");
