@@ -16,5 +16,6 @@ exportfs -ra || echo exportfs $?
 rpc.nfsd -V 3 -V 4 -V 4.1 -V 4.2 2 || exit 1
 echo 'rdma 20049' >/proc/fs/nfsd/portlist || exit 1
 cat /proc/fs/nfsd/portlist /proc/fs/nfsd/versions /proc/fs/nfsd/threads; exportfs -v
-# The grace period.
-sleep 12; echo Y >/proc/fs/nfsd/v4_end_grace
+# The grace period. Kernels differ: some reject the write if the period has ended by itself.
+sleep 12
+[ "$(cat /proc/fs/nfsd/v4_end_grace)" = Y ] || echo Y >/proc/fs/nfsd/v4_end_grace
