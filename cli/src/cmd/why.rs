@@ -224,9 +224,13 @@ impl Why {
         let problems = counted(problems as u64, "problem");
         write!(out, "{name}: {explained}, {problems}, {}", counted(others, "other TCP connection"))?;
         match self.answers.unexplained() {
-            None => writeln!(out),
-            Some(unexplained) => writeln!(out, "; {unexplained}"),
+            None => writeln!(out)?,
+            Some(unexplained) => writeln!(out, "; {unexplained}")?,
         }
+        if self.answers.connections().any(Diagnosis::has_storage_commands) {
+            writeln!(out, "{name}: has storage commands; to list them with their latencies: weft io {name}")?;
+        }
+        Ok(())
     }
 }
 

@@ -42,13 +42,14 @@ pub(super) fn explain(track: &Track, owner: Direction, terminate: &TerminateRepo
         return Some(invalidation(track, owner, terminate, stag));
     }
     let rejected = Rejected::find(track, owner, terminate)?;
-    Some(match reason {
+    let verdict = match reason {
         Reason::Wrap if rejected.span.wraps() => rejected.wraps(),
         Reason::Wrap => rejected.unknown("why the offset of the access wraps"),
         Reason::Bounds => rejected.bounds(),
         Reason::Stag => rejected.stag(),
         Reason::Rights => rejected.rights(),
-    })
+    };
+    Some(if rejected.frame.is_none() { rejected.by_copy(verdict) } else { verdict })
 }
 
 fn reason(error: TerminateError) -> Option<Reason> {
@@ -125,6 +126,12 @@ impl<'t> Rejected<'t> {
         let span = access.map(|access| access.span).or(copied)?;
         let frame = access.map(|access| access.first);
         Some(Rejected { track, terminate, owner, opcode, span, frame })
+    }
+
+    /// Adds to a verdict about an access that was not captured that only the Terminate shows it.
+    fn by_copy(&self, verdict: Verdict) -> Verdict {
+        let headline = format!("{} (known only from the header in the Terminate)", verdict.headline);
+        Verdict { headline, ..verdict }
     }
 
     fn own(&self) -> &'t str {

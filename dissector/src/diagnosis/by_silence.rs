@@ -110,7 +110,9 @@ pub(super) fn unreachable(track: &Track, from: Direction) -> Option<Verdict> {
             verdict.unknown("the device with the smaller MTU: no ICMP message reports it")
         }
         Failure::All => {
-            let headline = format!("the segments of {own} no longer reached {peer}, which still sent its own");
+            let headline = format!(
+                "the path lost all further segments of {own}: {peer} still sent its own, but acknowledged none"
+            );
             let got = format!("{peer} sends {} and acknowledges none of them", counted(stall.answers, "segment"));
             let verdict = Verdict::new(Cause::PathLoss, Culprit::Network, headline);
             let last = stall.last_answer.map(|last| last.frame);

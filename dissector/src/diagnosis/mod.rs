@@ -40,6 +40,7 @@ mod exchanges;
 #[cfg(test)]
 mod failure_tests;
 mod groups;
+mod names;
 mod problem_kind;
 mod problems;
 mod reads;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::direction::Direction;
 use crate::exchange::State;
 use crate::frame_number::FrameNumber;
+use crate::io::is_followed;
 use crate::stream_id::StreamId;
 use crate::upper::Ulp;
 
@@ -100,6 +101,8 @@ pub struct Diagnosis {
     pub ends: [String; 2],
     /// Frame numbers of the first and the last segment.
     pub frames: (FrameNumber, FrameNumber),
+    /// Time of the first segment, in nanoseconds since 1970.
+    pub began_ns: u64,
     /// Time from the first to the last segment, in nanoseconds.
     pub duration_ns: u64,
     /// The answer in one clause, without a period.
@@ -171,6 +174,7 @@ impl Diagnosis {
             stream: track.stream,
             ends: track.ends,
             frames: (track.began.frame, track.last.frame),
+            began_ns: track.began.time,
             duration_ns: track.last.time.saturating_sub(track.began.time),
             headline: verdict.headline,
             cause: verdict.cause,
@@ -236,6 +240,25 @@ impl Diagnosis {
     #[must_use]
     pub fn is_relevant(&self) -> bool {
         self.is_iwarp || !self.problems.is_empty() || matches!(self.cause, Cause::NoAnswer | Cause::Refused)
+    }
+
+    /// Returns whether the connection carries storage commands, which [`crate::io`] follows.
+    #[must_use]
+    pub fn has_storage_commands(&self) -> bool {
+        self.ulp_title.is_some_and(is_followed)
+    }
+
+    /// The party at fault in words, for example its address.
+    #[must_use]
+    pub fn at_fault(&self) -> &str {
+        match self.culprit {
+            Culprit::First => &self.ends[0],
+            Culprit::Second => &self.ends[1],
+            Culprit::Both => "both endpoints",
+            Culprit::Network => "the network",
+            Culprit::Nobody => "no endpoint",
+            Culprit::NotInCapture => "not in this capture",
+        }
     }
 
     /// The address of the endpoint at fault; `None` if no single endpoint is at fault.

@@ -4,18 +4,22 @@ use std::fmt;
 
 use weft_core::requirement::Severity;
 
+use crate::calendar::CalendarTime;
 use crate::format::counted;
 
 use super::ending::EndKind;
+use super::names::shorten;
 use super::problems::Problem;
 use super::report::{Diagnosis, TcpShare};
-use super::verdict::Link;
+use super::verdict::{Cause, Link};
 
 /// Maximum number of characters in a line.
 const COLUMNS: usize = 100;
 /// Maximum number of problems that the paragraph lists.
 const MAX_PROBLEMS: usize = 3;
 const INDENT: &str = "  ";
+/// Earlier times are not times of real captures: made captures often begin in 1970.
+const FIRST_YEAR: u64 = 2000;
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +38,15 @@ impl Diagnosis {
     #[must_use]
     pub fn sentence(&self) -> String {
         let [first, other] = &self.ends;
-        format!("connection {}, {first} to {other}: {}.", self.stream, self.headline)
+        format!("connection {}, {first} to {other}: {}.", self.stream, self.shortened(&self.headline))
+    }
+
+    /// Removes the ports from the addresses of the endpoints, unless the problem concerns a port.
+    fn shortened(&self, text: &str) -> String {
+        match self.cause {
+            Cause::NoAnswer | Cause::Refused | Cause::PortDenied => text.to_owned(),
+            _ => shorten(text, &self.ends),
+        }
     }
 
     /// The other sentences of the paragraph, without line breaks.
@@ -44,18 +56,20 @@ impl Diagnosis {
             vec![self.end(), self.carried(), self.missing()]
         } else {
             vec![
+                Some(format!("At fault: {}.", self.at_fault())),
+                self.advice.as_ref().map(|advice| format!("{advice}.")),
                 self.chain(),
                 self.unknown.as_ref().map(|unknown| format!("Not in this capture: {unknown}.")),
                 self.startup_text.clone(),
                 self.carried(),
+                self.time(),
                 self.end(),
                 self.tcp(),
                 self.others(),
                 self.interruption(),
-                self.advice.as_ref().map(|advice| format!("{advice}.")),
             ]
         };
-        sentences.into_iter().flatten().collect::<Vec<String>>().join(" ")
+        self.shortened(&sentences.into_iter().flatten().collect::<Vec<String>>().join(" "))
     }
 
     /// The events, for example "A sends an FPDU (frame 7); therefore B sends a RST (frame 8)."
@@ -81,6 +95,16 @@ impl Diagnosis {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let ulp = self.ulp_title.map_or_else(String::new, |ulp| format!(" The messages are from {ulp}."));
         (!parts.is_empty()).then(|| format!("{}.{ulp}", parts.join("; ")))
+    }
+
+    /// When the connection began, if the capture has real times.
+    fn time(&self) -> Option<String> {
+        let began = CalendarTime::of(self.began_ns);
+        let seconds = self.duration_ns as f64 / 1e9;
+        let is_real = began.year >= FIRST_YEAR;
+        is_real.then(|| {
+            format!("The first frame is of {} UTC, the last one {seconds:.3} s later.", began.date_and_time(3))
+        })
     }
 
     /// How the connection ended, unless the chain has this event.
@@ -120,14 +144,27 @@ impl Diagnosis {
         (!parts.is_empty()).then(|| format!("TCP: {}.", parts.join("; ")))
     }
 
-    /// The problems that did not cause the end.
+    /// The problems that did not cause the end. If the chain has a cause, warnings are only counted:
+    /// their rules are recommendations, and an endpoint that ignores one is not "wrong".
     fn others(&self) -> Option<String> {
         let is_other = |problem: &&Problem| !problem.is_cause && problem.severity > Severity::Note;
-        let mut others: Vec<&Problem> = self.problems.iter().filter(is_other).collect();
+        let (mut errors, mut warnings): (Vec<&Problem>, Vec<&Problem>) =
+            self.problems.iter().filter(is_other).partition(|problem| problem.severity == Severity::Error);
+        if self.chain.is_empty() {
+            errors.append(&mut warnings);
+        }
+        errors.sort_by_key(|problem| (std::cmp::Reverse(problem.severity), problem.first()));
+        let count = warnings.len() as u64;
+        let warnings = (count > 0).then(|| format!("`weft lint` also lists {}.", counted(count, "warning")));
+        let parts: Vec<String> = [self.listed(&errors), warnings].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
+    /// Lists the first of these problems, and counts the others.
+    fn listed(&self, others: &[&Problem]) -> Option<String> {
         if others.is_empty() {
             return None;
         }
-        others.sort_by_key(|problem| (std::cmp::Reverse(problem.severity), problem.first()));
         let listed: Vec<String> = others.iter().take(MAX_PROBLEMS).map(|problem| self.problem(problem)).collect();
         let more = others.len().saturating_sub(MAX_PROBLEMS) as u64;
         let more = if more > 0 { format!("; and {}", counted(more, "further problem")) } else { String::new() };

@@ -283,7 +283,7 @@ fn is_plain_value(found: &str) -> bool {
 
 /// Describes a violation by the endpoint `end` in one clause.
 fn violation(problem: &Problem, end: &str) -> String {
-    let found = &problem.found;
+    let Problem { found, expected, .. } = problem;
     match problem.kind {
         ProblemKind::Crc if found == "00 00 00 00" => {
             format!("{end} sent an FPDU with a CRC field of zero, although CRC is in use")
@@ -296,7 +296,9 @@ fn violation(problem: &Problem, end: &str) -> String {
         ProblemKind::Markers => format!("{end} sent a wrong marker"),
         ProblemKind::Size => format!("{end} sent FPDUs of a wrong size"),
         ProblemKind::Key => format!("{end} sent a start-up frame with a wrong key"),
-        ProblemKind::ReadDepth => format!("{end} sent more Read Requests than its peer allows"),
+        ProblemKind::ReadDepth => {
+            format!("{end} sent more Read Requests than its peer allows: {found} instead of {expected}")
+        }
         ProblemKind::Startup
         | ProblemKind::Mpa
         | ProblemKind::Message

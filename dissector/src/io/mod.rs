@@ -54,6 +54,7 @@ mod tracked;
 mod tracker;
 mod transport;
 
+pub use adapters::is_followed;
 pub use command::{
     CommandFinding, CommandState, DataFlow, IoCommand, IoNote, IoOperation, Latency, MAX_FINDINGS, MAX_OPERATIONS,
     NoteKind, OperationKind,

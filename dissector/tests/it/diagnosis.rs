@@ -221,3 +221,28 @@ fn the_first_sentence_begins_the_paragraph() {
     let healthy = &diagnoses("siw/rping-crc.pcap")[0];
     assert!(healthy.to_string().replace("\n  ", " ").starts_with(&healthy.sentence()) && !healthy.is_failure());
 }
+
+/// captures/causes/README.md: three outstanding Reads with an IRD of 2. The Reply also ignores a
+/// recommendation.
+#[test]
+fn the_paragraph_names_the_fault_first_and_accuses_no_one_for_a_recommendation() {
+    let found = &diagnoses("causes/reads-beyond-ird.pcap")[0];
+    let (sentence, details) = (found.sentence(), found.details());
+    assert!(
+        sentence.starts_with("connection 0, 10.20.56.11:40627 to 10.20.56.21:7174: 10.20.56.11 sent"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("3 unanswered Read Requests instead of at most 2"), "{sentence}");
+    assert!(details.starts_with("At fault: 10.20.56.11. To the vendor of 10.20.56.11: see P2P-9.1-9 "), "{details}");
+    assert!(!details.contains("P2P-9.1-7") && details.contains("`weft lint` also lists 1 warning."), "{details}");
+    assert!(details.contains(" UTC, the last one 0.005 s later."), "{details}");
+}
+
+/// captures/causes/README.md: the capture has only the segments of the server.
+#[test]
+fn an_access_that_only_the_terminate_shows_is_not_stated_as_captured() {
+    let found = &diagnoses("causes/half-terminate.pcap")[0];
+    assert!(found.headline.ends_with(" (known only from the header in the Terminate)"), "{found}");
+    let found = &diagnoses("causes/write-wrong-stag.pcap")[0];
+    assert!(!found.headline.contains("known only"), "{found}");
+}

@@ -4,7 +4,8 @@
 //! weft reads the capture three times: to find the connections, to collect their diagrams and
 //! bytes, and to copy their packets.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -49,7 +50,6 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     for written in [to, packets.as_path()] {
         refuse_same(from, written)?;
     }
-    refuse_existing(arguments, &packets)?;
     let capture = RereadableCapture::open(from)?;
     let input = capture.input()?;
     let name = input.name().to_owned();
@@ -70,7 +70,14 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     for diagnosis in &chosen {
         streams.insert(diagnosis.stream);
     }
-    write_connections(&capture, &arguments.decode, streams, &packets)?;
+    if is_new(arguments, &packets) {
+        write_connections(&capture, &arguments.decode, streams, &packets)?;
+    } else {
+        let folder = tempfile::tempdir()?;
+        let own = folder.path().join("packets.pcapng");
+        write_connections(&capture, &arguments.decode, streams, &own)?;
+        refuse_other(&packets, &own)?;
+    }
     let included = if format == Format::Html { small_file(&packets) } else { None };
     let packets_name = packets.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let ticket = CaptureTicket { capture: name, connections, further, packets: packets_name, included };
@@ -80,14 +87,20 @@ pub(super) fn run(arguments: &Arguments, to: &Path) -> anyhow::Result<ExitCode> 
     };
     write_file(to, text)?;
     print_line!("report: {}", to.display());
-    print_line!("packets: {}", packets.display());
+    print_line!("packets: {} (with their payload; to share them without it: weft scrub)", packets.display());
     Ok(ExitCode::from(if is_faulty { UNEXPECTED } else { 0 }))
 }
 
-/// Fails if the file with the packets exists, unless the user allows to replace it. The command
-/// line does not name this file, so it can be a capture of the user.
-fn refuse_existing(arguments: &Arguments, packets: &Path) -> anyhow::Result<()> {
-    if !arguments.force && fs::symlink_metadata(packets).is_ok() {
+/// Returns whether weft may write the file with the packets. The command line does not name this
+/// file, so an existing one can be a capture of the user.
+fn is_new(arguments: &Arguments, packets: &Path) -> bool {
+    arguments.force || fs::symlink_metadata(packets).is_err()
+}
+
+/// Fails if the existing file `packets` differs from the packets of the report, which are in `own`.
+/// They are equal if there is a report in the other format.
+fn refuse_other(packets: &Path, own: &Path) -> anyhow::Result<()> {
+    if !has_same_content(packets, own).unwrap_or(false) {
         reject!(
             "{}: the file exists, and the packets of the report would replace it; use another name for the report, or \
              add --force",
@@ -95,6 +108,26 @@ fn refuse_existing(arguments: &Arguments, packets: &Path) -> anyhow::Result<()> 
         );
     }
     Ok(())
+}
+
+/// Compares two files.
+fn has_same_content(one: &Path, other: &Path) -> io::Result<bool> {
+    if fs::metadata(one)?.len() != fs::metadata(other)?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (BufReader::new(File::open(one)?), BufReader::new(File::open(other)?));
+    loop {
+        let (some, same) = (one.fill_buf()?, other.fill_buf()?);
+        let len = some.len().min(same.len());
+        if some[..len] != same[..len] {
+            return Ok(false);
+        }
+        if len == 0 {
+            return Ok(some.len() == same.len());
+        }
+        one.consume(len);
+        other.consume(len);
+    }
 }
 
 /// The format that the name of the page selects.

@@ -1,6 +1,7 @@
 //! Adapters: each translates the messages of one storage protocol into [`IoEvent`]s.
 //!
-//! To add a protocol, add a file with a function `read`, its `mod` line, and its line in [`read`].
+//! To add a protocol, add a file with a function `read`, its `mod` line, its line in [`read`], and
+//! its name in [`is_followed`].
 
 mod iser;
 mod nvme;
@@ -13,6 +14,13 @@ use super::event::IoEvent;
 use crate::context::Context;
 use crate::exchange::CapturePoint;
 use crate::upper::{Ulp, UlpMessage};
+
+/// Returns whether the protocol has an adapter, so [`IoTracker`](super::IoTracker) follows its
+/// commands.
+#[must_use]
+pub fn is_followed(protocol: Ulp) -> bool {
+    matches!(protocol, Ulp::RpcRdma | Ulp::SmbDirect | Ulp::Nvme | Ulp::Iser)
+}
 
 /// Adds what the message that ends with the current FPDU means to `events`. Returns whether the
 /// protocol has an adapter.

@@ -10,7 +10,7 @@ mod markdown;
 
 use weft_core::{Requirement, RequirementId};
 use weft_dissector::browse::detail::Detail;
-use weft_dissector::diagnosis::{Culprit, Diagnosis};
+use weft_dissector::diagnosis::Diagnosis;
 use weft_dissector::output::ladder::Ladder;
 
 use super::ReportError;
@@ -90,7 +90,7 @@ impl ConnectionEvidence {
         let mut facts = vec![
             ("connection", format!("{stream}, {first} to {other}")),
             ("frames", format!("{begin} to {end}, {seconds:.6} s")),
-            ("at fault", at_fault(&self.diagnosis)),
+            ("at fault", self.diagnosis.at_fault().to_owned()),
         ];
         facts.extend(ulp.map(|ulp| ("upper-layer protocol", ulp.to_owned())));
         if let Some(frame) = self.frames.first() {
@@ -113,17 +113,6 @@ impl ConnectionEvidence {
             }
         }
         ids.into_iter().map(RequirementId::row).collect()
-    }
-}
-
-/// The party at fault.
-fn at_fault(diagnosis: &Diagnosis) -> String {
-    match diagnosis.culprit {
-        Culprit::First | Culprit::Second => diagnosis.culprit_end().unwrap_or_default().to_owned(),
-        Culprit::Both => "both endpoints".to_owned(),
-        Culprit::Network => "the network".to_owned(),
-        Culprit::Nobody => "no endpoint".to_owned(),
-        Culprit::NotInCapture => "not in this capture".to_owned(),
     }
 }
 
