@@ -1,15 +1,13 @@
-//! Groups of results with the same cause, for the HTML report and the page of a run. Failures have
-//! the same cause if they violate the same requirements and the target did the same. Other results
-//! have the same cause if their explanation is the same.
+//! Groups of results with the same cause, for the reports and the page of a run. The groups of
+//! failures are an estimate. Other results have the same cause if their explanation is the same.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use weft_core::RequirementId;
 
-use crate::model::{
-    CaseKey, CaseResult, ExitCode, RequirementVerdict, Strength, Summary, Verdict, also_observed, stable,
-};
+use super::probable::{Group, groups};
+use crate::model::{CaseKey, CaseResult, ExitCode, RequirementVerdict, Strength, Summary, Verdict, stable};
 
 /// Maximum number of results that a cause names.
 const NAMED: usize = 3;
@@ -37,6 +35,24 @@ impl Cause {
         self.results.saturating_sub(self.named.len())
     }
 
+    /// The cause of a group of failures. Results that failed describe it better than results that
+    /// passed with an observed violation.
+    fn of_group(group: &Group<'_>) -> Self {
+        let (mut results, passed): (Vec<&CaseResult>, Vec<&CaseResult>) =
+            group.results.iter().copied().partition(|result| result.verdict == Verdict::Fail);
+        let also_observed = results.is_empty();
+        results.extend(passed);
+        let requirements = match (group.requirement, results.first()) {
+            (Some(id), _) => vec![id],
+            (None, first) => first.map(|first| violated(first)).unwrap_or_default(),
+        };
+        let mut cause = Cause { also_observed, ..Cause::of(requirements, &results) };
+        if also_observed && let Some(id) = group.requirement {
+            (cause.expected, cause.text) = (None, finding(id, &results));
+        }
+        cause
+    }
+
     fn of(requirements: Vec<RequirementId>, results: &[&CaseResult]) -> Self {
         let first = results.first();
         let text = first.map(|first| first.actual.as_ref().unwrap_or(&first.explanation).clone());
@@ -51,30 +67,42 @@ impl Cause {
     }
 }
 
-/// Returns the causes of the failures in `results`, then the violations that were observed in cases
-/// about other requirements. Results that the baseline expects are left out. Causes with MUST
-/// requirements are first, and causes with many results are before causes with few.
+/// Returns the probable causes of the failures in `results`, and of the violations that were observed
+/// in cases that passed. Results that the baseline expects are left out. Causes with MUST
+/// requirements are first, and causes with many results are before causes with few. `results` may
+/// lack results that passed.
 pub(super) fn failures<'a>(summary: &Summary, results: impl Iterator<Item = &'a CaseResult>) -> Vec<Cause> {
-    let unexpected: Vec<&CaseResult> = results.filter(|result| summary.expects(result).is_none()).collect();
-    let failed = unexpected.iter().copied().filter(|result| result.verdict == Verdict::Fail);
-    let mut causes: Vec<Cause> = grouped(failed, CaseResult::own_signature)
-        .into_iter()
-        .map(|results| Cause::of(results.first().map(|first| violated(first)).unwrap_or_default(), &results))
-        .collect();
-    causes.sort_by_key(|cause| (strength(&cause.requirements), Reverse(cause.results)));
-    let observed = also_observed(summary, unexpected.iter().copied());
-    // A passed result may be unknown. Then only the summary has the violated requirement.
-    let is_known = |id: &RequirementId| unexpected.iter().any(|result| result.failing().any(|failing| failing == *id));
-    let is_unexpected = summary.exit_code != ExitCode::AsExpected;
-    let others = summary.failing.iter().filter(|&id| is_unexpected && summary.expected.is_empty() && !is_known(id));
-    let observed = observed.into_iter().chain(others.map(|id| (*id, Vec::new())));
-    causes.extend(observed.map(|(id, results)| Cause {
-        also_observed: true,
-        expected: None,
-        text: finding(id, &results),
-        ..Cause::of(vec![id], &results)
-    }));
+    let unexpected: Vec<&CaseResult> = results.filter(|result| is_violating(summary, result)).collect();
+    let mut causes: Vec<Cause> = groups(&unexpected).into_iter().map(|group| Cause::of_group(&group)).collect();
+    let others = unknown(summary, &unexpected);
+    causes.extend(others.map(|id| Cause { also_observed: true, ..Cause::of(vec![id], &[]) }));
+    causes.sort_by_key(|cause| (strength(&cause.requirements), cause.also_observed, Reverse(cause.results)));
     causes
+}
+
+/// The numbers of failed cases and of violated requirements, without what the baseline expects.
+pub(super) fn counts<'a>(summary: &Summary, results: impl Iterator<Item = &'a CaseResult>) -> (usize, usize) {
+    let unexpected: Vec<&CaseResult> = results.filter(|result| is_violating(summary, result)).collect();
+    let failed = unexpected.iter().filter(|result| result.verdict == Verdict::Fail).count();
+    let mut violated: Vec<RequirementId> = unexpected.iter().flat_map(|result| result.failing()).collect();
+    violated.extend(unknown(summary, &unexpected));
+    violated.sort_unstable();
+    violated.dedup();
+    (failed, violated.len())
+}
+
+/// Returns whether the baseline does not expect the result, and the result failed or has a
+/// violation.
+fn is_violating(summary: &Summary, result: &CaseResult) -> bool {
+    (result.verdict == Verdict::Fail || result.failing().next().is_some()) && summary.expects(result).is_none()
+}
+
+/// The violated requirements of results that are not known. A result that passed may be unknown.
+/// Then only the summary has the violated requirement.
+fn unknown<'s>(summary: &'s Summary, known: &'s [&CaseResult]) -> impl Iterator<Item = RequirementId> + 's {
+    let is_unexpected = summary.exit_code != ExitCode::AsExpected && summary.expected.is_empty();
+    let is_known = |id: &RequirementId| known.iter().any(|result| result.failing().any(|failing| failing == *id));
+    summary.failing.iter().copied().filter(move |id| is_unexpected && !is_known(id))
 }
 
 /// Returns the results with this verdict, by their explanation. Results that the baseline expects

@@ -3,12 +3,16 @@
 use weft_core::text::visible;
 
 use super::ReportError;
+use super::causes::failures;
+use super::command::command;
 use super::evidence::Sources;
 use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict, labels_text, lost_text};
 use crate::stage::DIED;
 
+/// Maximum number of probable causes that are listed.
+const MAX_CAUSES: usize = 12;
 /// Maximum number of results that are listed.
 const MAX_RESULTS: usize = 50;
 
@@ -65,6 +69,7 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     for line in Sources::of(report.results.iter().map(|result| &result.evidence)).lines() {
         text.push_str(&format!("\nEvidence {}.\n", escaped(&line)));
     }
+    text.push_str(&probable_causes(report));
     if !summary.failing.is_empty() {
         text.push_str("\n## Violated requirements\n\n| requirement | level | statement |\n| --- | --- | --- |\n");
         for requirement in &summary.failing {
@@ -133,6 +138,28 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         }
     }
     Ok(visible(&text).into_owned())
+}
+
+/// The probable causes of the failures, each with the command that runs its first case again. Empty
+/// if there is no unexpected failure.
+fn probable_causes(report: &RunReport) -> String {
+    let causes = failures(&report.summary, report.results.iter());
+    if causes.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n## Probable causes\n\nAn estimate from what the failures have in common.\n\n\
+                    | cases | violated | actual | to reproduce |\n| --- | --- | --- | --- |\n"
+        .to_owned();
+    for cause in causes.iter().take(MAX_CAUSES) {
+        let ids: Vec<&str> = cause.requirements.iter().map(|id| id.as_str()).collect();
+        let again = cause.named.first().map(|key| format!("`{}`", command(&report.run, key).replace('|', "\\|")));
+        let (ids, actual, again) = (ids.join(" "), cell(&cause.text), again.unwrap_or_default());
+        text.push_str(&format!("| {} | {ids} | {actual} | {again} |\n", cause.results));
+    }
+    if causes.len() > MAX_CAUSES {
+        text.push_str(&format!("\nand {} more in the report.\n", causes.len() - MAX_CAUSES));
+    }
+    text
 }
 
 /// Escapes text within a cell of a table.

@@ -21,6 +21,7 @@ mod markdown;
 mod other_causes;
 mod overview;
 mod pack;
+mod probable;
 mod sarif;
 mod sections;
 mod tap;

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cases;
-use super::causes::{Cause, explained, failures};
+use super::causes::{Cause, counts, explained, failures};
 use crate::model::skip::{Remedy, remedy};
 use crate::model::{CaseResult, ExitCode, RunStatus, Score, Strength, Summary, Tally, Verdict, lost_text};
 
@@ -79,7 +79,7 @@ impl Overview {
         let failures = failures(summary, results.clone());
         Overview {
             class: class(summary),
-            line: line(summary, &failures, left_out),
+            line: line(summary, counts(summary, results.clone()), left_out),
             notes: notes(&skipped, left_out),
             bars: summary.score.iter().flat_map(bars).collect(),
             failures,
@@ -126,13 +126,10 @@ fn class(summary: &Summary) -> &'static str {
 
 /// Returns the verdict of the run in one sentence. If the target is down, the headline about it is
 /// first. If the target lost capabilities, a sentence about them follows.
-fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
+fn line(summary: &Summary, (failed, violated): (usize, usize), left_out: u64) -> String {
     let counted = cases(summary.counts.total().saturating_sub(left_out));
-    let failed: usize = failures.iter().filter(|cause| !cause.also_observed).map(|cause| cause.results).sum();
-    let mut violated: Vec<_> = failures.iter().flat_map(|cause| &cause.requirements).collect();
-    violated.sort_unstable();
-    violated.dedup();
-    let violated = match violated.len() {
+    let has_violations = violated > 0;
+    let violated = match violated {
         1 => "1 requirement".to_owned(),
         count => format!("{count} requirements"),
     };
@@ -142,7 +139,7 @@ fn line(summary: &Summary, failures: &[Cause], left_out: u64) -> String {
     };
     let verdict = match summary.exit_code {
         _ if failed > 0 => format!("The target fails {failed} of {counted} and violates {violated}."),
-        _ if !failures.is_empty() => format!("No case of {counted} fails, but the target violates {violated}."),
+        _ if has_violations => format!("No case of {counted} fails, but the target violates {violated}."),
         ExitCode::HarnessError => format!("weft has errors in {} of {counted}.", summary.counts.error),
         ExitCode::Unexpected if !summary.stale.is_empty() => {
             format!("No unexpected result in {counted}, but the baseline has stale entries.")

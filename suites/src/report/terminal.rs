@@ -13,7 +13,9 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 use weft_core::text::Visible;
+use weft_dissector::output::text::counted;
 
+use super::causes::failures;
 use super::command::command;
 use super::{cases, evidence};
 use crate::clock;
@@ -24,6 +26,11 @@ use crate::stage::DIED;
 
 /// Maximum number of cases that are named in a group.
 const MAX_NAMED: usize = 3;
+
+/// Minimum number of failures for which the probable causes are listed.
+const MIN_SUMMARISED: usize = 4;
+/// Maximum number of probable causes that are listed.
+const MAX_CAUSES: usize = 8;
 
 /// Writes events as text.
 pub struct Terminal<W> {
@@ -193,6 +200,7 @@ impl<W: Write> State<W> {
             }
         }
         self.also_observed(summary, &wrong)?;
+        self.probable_causes(summary, &wrong)?;
         let not_run = std::mem::take(&mut self.not_run);
         if !not_run.is_empty() {
             writeln!(self.writer)?;
@@ -244,6 +252,30 @@ impl<W: Write> State<W> {
             }
         }
         Ok(())
+    }
+
+    /// Prints the probable causes, each with one case to begin with. Few failures need no summary.
+    fn probable_causes(&mut self, summary: &Summary, wrong: &[&CaseResult]) -> std::io::Result<()> {
+        if wrong.iter().filter(|result| result.verdict == Verdict::Fail).count() < MIN_SUMMARISED {
+            return Ok(());
+        }
+        let causes = failures(summary, wrong.iter().copied());
+        writeln!(self.writer, "\nprobable causes (an estimate from what the failures have in common):")?;
+        for cause in causes.iter().take(MAX_CAUSES) {
+            let rule = cause.requirements.first().map_or_else(String::new, |id| {
+                let row = id.row();
+                format!("{} {}: {}", row.id, row.level, row.summary)
+            });
+            writeln!(self.writer, "  {:<9} {rule}", cases(cause.results as u64))?;
+            writeln!(self.writer, "            actual    {}", cause.text)?;
+            if let (Some(run), Some(key)) = (&self.run, cause.named.first()) {
+                writeln!(self.writer, "            again     {}", command(run, key))?;
+            }
+        }
+        match causes.len().saturating_sub(MAX_CAUSES) {
+            0 => Ok(()),
+            more => writeln!(self.writer, "  and {}, see report.html", counted(more as u64, "more cause")),
+        }
     }
 
     fn explain_group(&mut self, same: &[&CaseResult]) -> std::io::Result<()> {
