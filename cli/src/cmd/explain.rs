@@ -1,6 +1,8 @@
 //! `weft explain`: prints the fields of one frame, each with its bytes, value, meaning and section
 //! of the specification.
 
+mod tcp;
+
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +15,8 @@ use weft_dissector::{Dissector, Finding, FrameNumber, Location, Packet, Sink, Tr
 use crate::colour::{Colour, ColourChoice};
 use crate::exit::reject;
 use crate::input::{DecodeAs, Input, Next};
+
+use self::tcp::TcpAnalysis;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -53,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             explain.octets = frame.octets.to_vec();
             explain.head = Some((frame.time.saturating_sub(origin), frame.wire_len));
         }
+        explain.analysis.frame(&frame);
         dissector.frame(&frame, &mut explain);
     }
     dissector.finish(&mut explain);
@@ -87,6 +92,9 @@ struct Explain {
     /// The captured bytes of the frame.
     octets: Vec<u8>,
     packet: Option<Packet>,
+    analysis: TcpAnalysis,
+    /// What TCP shows about the frame.
+    tcp_lines: Vec<String>,
     units: Vec<Explained>,
     findings: Vec<Finding>,
 }
@@ -132,8 +140,10 @@ impl Sink for Explain {
     }
 
     fn packet(&mut self, packet: &Packet) {
+        self.analysis.packet(packet);
         if packet.frame == self.number {
             self.packet = Some(*packet);
+            self.tcp_lines = self.analysis.lines();
         }
     }
 }
@@ -170,6 +180,7 @@ impl Explain {
                         writeln!(out, ", {payload_len} bytes")?;
                     }
                 }
+                self.tcp_lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
                 if self.units.is_empty() {
                     writeln!(out, "The frame has no new bytes of a start-up frame, FPDU or other unit.")?;
                 }

@@ -183,6 +183,16 @@ fn explain_shows_frames_without_units() {
     insta::assert_snapshot!(printed(&["explain", RPING, "3"]));
 }
 
+/// captures/causes/README.md: the client retransmits in frame 24, and resets in frame 45.
+#[test]
+fn explain_names_retransmissions() {
+    let explained = |frame| printed(&["explain", "../causes/loss-gives-up.pcap", frame]);
+    let text = explained("24");
+    assert!(text.contains("\nTCP: bytes ") && text.contains(" (tcp.analysis.retransmission)\n"), "{text}");
+    let text = explained("45");
+    assert!(text.contains("\nTCP: no bytes (at ") && !text.contains("tcp.analysis"), "{text}");
+}
+
 #[test]
 fn stats_show_settings_counts_and_latencies() {
     let text = printed(&["stats", RPING]);
