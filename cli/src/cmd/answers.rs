@@ -6,9 +6,11 @@
 
 use std::io::{self, Write};
 
+use weft_core::text::visible_in_line;
 use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
 use weft_dissector::exchange::State;
 use weft_dissector::output::text::counted;
+use weft_dissector::source::Comments;
 use weft_dissector::{StreamId, StreamSet};
 
 /// If at most this many connections have an answer, each of them gets its paragraph. Otherwise,
@@ -16,6 +18,8 @@ use weft_dissector::{StreamId, StreamSet};
 const MAX_PARAGRAPHS: usize = 3;
 /// Maximum number of connections, and of port mapper exchanges, that get a sentence.
 const MAX_SENTENCES: usize = 10;
+/// Maximum number of lines of the comments about a capture that are written.
+const MAX_COMMENT_LINES: usize = 12;
 /// Limits of [`brief_diagnoses`]: the number of stored diagnoses, and of connections that are
 /// followed at the same time.
 const BRIEF: (usize, usize) = (4096, 2048);
@@ -24,6 +28,19 @@ const BRIEF: (usize, usize) = (4096, 2048);
 pub(super) fn brief_diagnoses() -> Diagnoses {
     let (most, most_open) = BRIEF;
     Diagnoses::with_limits(most, most_open)
+}
+
+/// Writes the comments about the capture, and an empty line after them. The evidence of a case has
+/// its verdict there.
+pub(super) fn write_comments(comments: &Comments, out: &mut impl Write) -> io::Result<()> {
+    let comments = comments.of_capture();
+    let mut lines = comments.iter().flat_map(|comment| comment.lines()).take(MAX_COMMENT_LINES).peekable();
+    if lines.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "Comment of the capture:")?;
+    lines.try_for_each(|line| writeln!(out, "  {}", visible_in_line(line)))?;
+    writeln!(out)
 }
 
 /// The connections that have answers. By default, all connections.

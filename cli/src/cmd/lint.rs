@@ -20,7 +20,7 @@ use weft_dissector::source::Comments;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Packet, Sink};
 
-use super::answers::{Answers, SelectedConnections, brief_diagnoses};
+use super::answers::{Answers, SelectedConnections, brief_diagnoses, write_comments};
 use super::captures::{NamedCaptures, Out, for_each};
 use crate::colour::ColourChoice;
 use crate::exit::{UNEXPECTED, USAGE, note};
@@ -190,6 +190,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         mut contents,
         unjudged,
         selection,
+        comments,
         out,
         selected,
         ..
@@ -222,6 +223,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         });
         writeln!(out, "{summary}")?;
     } else {
+        write_comments(&comments, out)?;
         if let Some(diagnoses) = diagnoses {
             Answers::of(diagnoses, selected).write(|diagnosis| is_notable(diagnosis, least), out)?;
         }

@@ -13,7 +13,7 @@ use weft_dissector::output::text::counted;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId};
 
-use super::answers::{Answers, SelectedConnections};
+use super::answers::{Answers, SelectedConnections, write_comments};
 use super::captures::{NamedCaptures, Out, for_each};
 use super::lint::select::{Selection, of_filter};
 use crate::exit::{BadInput, UNEXPECTED, USAGE, note};
@@ -140,6 +140,7 @@ fn explain(arguments: &Arguments, mut input: Input) -> anyhow::Result<(Why, Diss
 /// the capture.
 fn one(arguments: &Arguments, input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
     let name = input.name().to_owned();
+    let comments = input.comments();
     let (why, dissector) = explain(arguments, input)?;
     let found = why.found(arguments.stream);
     let exchanges: &[ExchangeReport] = if arguments.is_selective() { &[] } else { why.answers.exchanges() };
@@ -154,6 +155,7 @@ fn one(arguments: &Arguments, input: Input, several: bool, out: &mut Out) -> any
         if several {
             writeln!(out, "{name}:")?;
         }
+        write_comments(&comments, out)?;
         for diagnosis in &found {
             writeln!(out, "{diagnosis}\n")?;
         }

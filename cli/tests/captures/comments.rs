@@ -54,6 +54,26 @@ fn comments_are_text_and_a_field() {
     assert_eq!(found, format!("13\t{STIMULUS}\n"));
 }
 
+/// The evidence of a case has the verdict in the comment about the capture.
+#[test]
+fn comments_about_the_capture_come_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("evidence.pcapng");
+    let mut capture = Capture::open(&commented(folder.path(), &[])).unwrap();
+    let mut writer =
+        Writer::new(File::create(&path).unwrap(), Some("mpa/x/y: fail\nactual: \u{1b}[1mnothing")).unwrap();
+    let interface = writer.interface(&Interface { link_type: ETHERNET, ..Interface::default() }).unwrap();
+    while let Some(frame) = capture.next_frame() {
+        let (time, octets, wire_len) = (frame.time, frame.octets, frame.wire_len);
+        writer.packet(&PacketBlock { interface, time, octets, wire_len, direction: None, comments: &[] }).unwrap();
+    }
+    writer.finish().unwrap();
+    for command in ["why", "lint"] {
+        let text = weft(&[command], &path);
+        assert!(text.starts_with("Comment of the capture:\n  mpa/x/y: fail\n  actual: \\x1b[1mnothing\n\n"), "{text}");
+    }
+}
+
 #[test]
 fn lint_names_the_stimulus_of_the_tester() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,12 +2,14 @@
 //! the RDMAP headers after the DDP header.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use weft_core::wire::rdmap::{Opcode, TerminateError};
 
 use super::field::{Base, Field, Group, Value, Visitor, fields, nth_name};
 use super::reader::Reader;
+use crate::part::Part;
 
 /// A Read Request header.
 pub static READ_REQUEST: Group = Group { name: "iwarp_rdma", label: "RDMAP Read Request", section: "RFC 5040 4.4" };
@@ -57,6 +59,15 @@ fields! { 2:
     COMPARE_MASK: "iwarp_rdma.atomic.compare_mask", "Compare Mask", Base::Hex(16), "RFC 7306 5.2.1";
     ORIGINAL_REQUEST_IDENTIFIER: "iwarp_rdma.atomic.original_request_identifier", "Original Request Identifier", Base::Dec, "RFC 7306 5.2.2";
     ORIGINAL_REMOTE_DATA_VALUE: "iwarp_rdma.atomic.original_remote_data_value", "Original Remote Data Value", Base::Hex(16), "RFC 7306 5.2.2";
+    TERMINATED_OPCODE: "weft.terminated.opcode", "Terminated message", Base::Dec, "RFC 5040 4.8", names opcode_name;
+    TERMINATED_STAG: "weft.terminated.stag", "Terminated STag", Base::Hex(8), "RFC 5040 4.8";
+    TERMINATED_TO: "weft.terminated.to", "Terminated TO", Base::Hex(16), "RFC 5040 4.8";
+    TERMINATED_QN: "weft.terminated.qn", "Terminated QN", Base::Dec, "RFC 5040 4.8";
+    TERMINATED_MSN: "weft.terminated.msn", "Terminated MSN", Base::Dec, "RFC 5040 4.8";
+    TERMINATED_MO: "weft.terminated.mo", "Terminated MO", Base::Dec, "RFC 5040 4.8";
+    TERMINATED_READ_SIZE: "weft.terminated.read_size", "Terminated Read of", Base::Dec, "RFC 5040 4.8";
+    TERMINATED_READ_STAG: "weft.terminated.read_stag", "Terminated Data Source STag", Base::Hex(8), "RFC 5040 4.8";
+    TERMINATED_READ_TO: "weft.terminated.read_to", "Terminated Data Source TO", Base::Hex(16), "RFC 5040 4.8";
 }
 
 fn opcode_name(opcode: u64) -> Option<&'static str> {
@@ -207,12 +218,43 @@ fn terminate_fields<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
         let left = reader.left();
         let Some(first) = reader.rest().get(0..1) else { return left == 0 };
         let size = if first[0] & 0x80 != 0 { 14 } else { 18 };
+        let header = reader.rest();
         reader.octets(&TERM_DDP_H, left.min(size));
+        terminated_segment(reader, header);
     }
     if has(&HDRCT_R) {
+        let header = reader.rest();
         reader.octets(&TERM_RDMA_H, reader.left().min(28));
+        // A Read Request is the only RDMAP header in a Terminate (RFC 5040 Figure 10).
+        let fields = [(&TERMINATED_READ_SIZE, 12..16), (&TERMINATED_READ_STAG, 16..20), (&TERMINATED_READ_TO, 20..28)];
+        copied_numbers(reader, header, &fields);
     }
     true
+}
+
+/// Reports the fields of the DDP header that a Terminate copies.
+fn terminated_segment<V: Visitor>(reader: &mut Reader<'_, '_, V>, header: Part<'_>) {
+    let Some(&[control, ulp_control]) = header.get(0..2) else { return };
+    reader.derived(&TERMINATED_OPCODE, Value::Uint(u64::from(ulp_control & 0x0f)), 0);
+    if control & 0x80 != 0 {
+        copied_numbers(reader, header, &[(&TERMINATED_STAG, 2..6), (&TERMINATED_TO, 6..14)]);
+    } else {
+        let fields = [(&TERMINATED_QN, 6..10), (&TERMINATED_MSN, 10..14), (&TERMINATED_MO, 14..18)];
+        copied_numbers(reader, header, &fields);
+    }
+}
+
+/// Reports the numbers at these ranges of a copied header, if they were captured.
+fn copied_numbers<V: Visitor>(
+    reader: &mut Reader<'_, '_, V>,
+    header: Part<'_>,
+    fields: &[(&'static Field, Range<usize>)],
+) {
+    for (field, range) in fields {
+        let Some(octets) = header.get(range.clone()) else { return };
+        let value = octets.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
+        reader.derived(field, Value::Uint(value), 0);
+    }
 }
 
 fn atomic_request<V: Visitor>(reader: &mut Reader<'_, '_, V>) {

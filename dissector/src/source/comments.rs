@@ -8,6 +8,8 @@ use crate::frame_number::FrameNumber;
 /// Maximum memory of comments in octets. Comments of the earliest frames are dropped first.
 const MAX_MEMORY: usize = 1 << 20;
 
+/// Maximum number of comments about the capture that are kept.
+const MAX_OF_CAPTURE: usize = 8;
 /// Memory of a comment in addition to its octets.
 const COMMENT_MEMORY: usize = 64;
 
@@ -20,6 +22,8 @@ struct StoredComments {
     /// Comments by frame number.
     frames: BTreeMap<FrameNumber, Vec<String>>,
     octets: usize,
+    /// The comments about the capture.
+    capture: Vec<String>,
 }
 
 fn weight(comments: &[String]) -> usize {
@@ -42,6 +46,23 @@ impl Comments {
         {
             kept.octets -= weight(&earliest);
         }
+    }
+
+    /// Stores the first comments about the capture.
+    pub(super) fn note_capture(&self, comments: Vec<String>) {
+        if comments.is_empty() {
+            return;
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = MAX_OF_CAPTURE.saturating_sub(kept.capture.len());
+        kept.capture.extend(comments.into_iter().take(free));
+    }
+
+    /// The first comments about the capture, at most eight, in the order of the file. Only pcapng
+    /// captures have such comments.
+    #[must_use]
+    pub fn of_capture(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).capture.clone()
     }
 
     /// The comments of frame `number`, in the order of the capture. The list is empty if the frame

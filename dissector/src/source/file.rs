@@ -179,6 +179,7 @@ impl Capture {
                     for (address, name) in self.format.take_names() {
                         self.names.add(address, &name);
                     }
+                    self.comments.note_capture(self.format.take_capture_comments());
                     self.buffer.consume(used);
                 }
                 Next::Incomplete => match self.buffer.fill() {

@@ -39,6 +39,11 @@ pub(super) trait Format: Send {
         Vec::new()
     }
 
+    /// Returns the comments about the capture in the records without a frame since the last call.
+    fn take_capture_comments(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the names of addresses in the records without a frame since the last call.
     fn take_names(&mut self) -> Vec<(IpAddr, String)> {
         Vec::new()

@@ -25,6 +25,9 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Length in octets of the fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
+/// Length in octets of a section header block, without its options and its last length.
+const SECTION_LEN: usize = 24;
+
 /// Maximum number of interfaces in a section. A small compressed capture can describe very many
 /// interfaces. This limit therefore bounds the memory.
 const MAX_INTERFACES: usize = 65_536;
@@ -71,6 +74,8 @@ pub(super) struct PcapNg {
     interfaces: Vec<Interface>,
     /// The names of the blocks since the last frame.
     names: Vec<(IpAddr, String)>,
+    /// The comments of the section header, until they are taken.
+    comments: Vec<String>,
 }
 
 impl Format for PcapNg {
@@ -91,6 +96,8 @@ impl Format for PcapNg {
             }
             Ok((_, Block::SectionHeader(_))) => {
                 self.interfaces.clear();
+                let options = block.get(SECTION_LEN..used - 4).unwrap_or(&[]);
+                self.comments = self.comments_in(options);
                 Next::Other { used }
             }
             Ok((_, Block::InterfaceDescription(_))) if self.interfaces.len() == MAX_INTERFACES => {
@@ -133,22 +140,7 @@ impl Format for PcapNg {
             return Vec::new();
         }
         let data = (self.u32(&body[12..]) as usize).next_multiple_of(4);
-        let mut options = body.get(ENHANCED_LEN.saturating_add(data)..).unwrap_or(&[]);
-        let mut comments = Vec::new();
-        // An option has code, length, value, and padding to 32 bits.
-        while let Some((head, rest)) = options.split_first_chunk::<4>() {
-            let half =
-                |a: u8, b: u8| if self.big_endian { u16::from_be_bytes([a, b]) } else { u16::from_le_bytes([a, b]) };
-            let (code, len) = (half(head[0], head[1]), usize::from(half(head[2], head[3])));
-            let Some(value) = rest.get(..len) else { break };
-            match code {
-                END_OF_OPTIONS => break,
-                COMMENT => comments.push(String::from_utf8_lossy(value).into_owned()),
-                _ => {}
-            }
-            options = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
-        }
-        comments
+        self.comments_in(body.get(ENHANCED_LEN.saturating_add(data)..).unwrap_or(&[]))
     }
 
     /// As in tshark, a resolution between two powers of ten counts as the coarser one.
@@ -156,6 +148,10 @@ impl Format for PcapNg {
         let interface = self.interfaces.get(interface as usize);
         let digits = interface.and_then(|interface| interface.resolution.checked_ilog10());
         digits.map_or(MICROSECONDS, |digits| u8::try_from(digits).unwrap_or(NANOSECONDS).min(NANOSECONDS))
+    }
+
+    fn take_capture_comments(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.comments)
     }
 
     fn take_names(&mut self) -> Vec<(IpAddr, String)> {
@@ -177,6 +173,25 @@ impl Format for PcapNg {
 }
 
 impl PcapNg {
+    /// Returns the comments among these options of a block.
+    fn comments_in(&self, mut options: &[u8]) -> Vec<String> {
+        let mut comments = Vec::new();
+        // An option has code, length, value, and padding to 32 bits.
+        while let Some((head, rest)) = options.split_first_chunk::<4>() {
+            let half =
+                |a: u8, b: u8| if self.big_endian { u16::from_be_bytes([a, b]) } else { u16::from_le_bytes([a, b]) };
+            let (code, len) = (half(head[0], head[1]), usize::from(half(head[2], head[3])));
+            let Some(value) = rest.get(..len) else { break };
+            match code {
+                END_OF_OPTIONS => break,
+                COMMENT => comments.push(String::from_utf8_lossy(value).into_owned()),
+                _ => {}
+            }
+            options = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+        comments
+    }
+
     /// Checks the version of the section header at the start of `octets`. If the major version is
     /// not [`MAJOR_VERSION`], returns the version as an error. Accepts a header that ends before
     /// its version.
