@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let capture = RereadableCapture::open(from)?;
     let dissector = || decode.apply(Dissector::default());
-    let mut scrubber = plan(&capture, dissector)?;
+    let (mut scrubber, without_commands) = plan(&capture, dissector)?;
     let mut input = capture.input()?;
     let failed = |error: io::Error| BadInput(format!("{}: {}", to.display(), unwritable(to, &error)));
     let out: Box<dyn Write> =
@@ -67,22 +67,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let names = input.names().count() as u64;
     input.close()?;
     report(&name, &scrubber.counts(), names);
+    if without_commands > 0 {
+        let connections = counted(without_commands, "connection");
+        note(&format!("{name}: {connections} of NFS or SMB: in the copy, `weft io` lists no commands of them"));
+    }
+    if to.extension().is_some_and(|extension| extension == "pcap") {
+        note(&format!("{}: the copy is a pcapng file, although its name ends with .pcap", to.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the capture twice, and decides which bytes stay. `new` creates a dissector.
-fn plan(capture: &RereadableCapture, new: impl Fn() -> Dissector) -> anyhow::Result<Scrubber> {
+/// Reads the capture twice, and decides which bytes stay. `new` creates a dissector. Also returns
+/// the number of connections whose commands `weft io` does not find in the copy.
+fn plan(capture: &RereadableCapture, new: impl Fn() -> Dissector) -> anyhow::Result<(Scrubber, u64)> {
     let (mut input, mut dissector, mut survey) = (capture.input()?, new(), Survey::default());
     while let Next::Frame(frame) = input.next() {
         dissector.frame(&frame, &mut survey);
     }
     dissector.finish(&mut survey);
+    let without_commands = survey.connections_without_commands();
     let (mut input, mut dissector, mut planner) = (capture.input()?, new(), Planner::new(survey));
     while let Next::Frame(frame) = input.next() {
         planner.frame(&frame, &mut dissector);
     }
     dissector.finish(&mut planner);
-    Ok(planner.finish(new()))
+    Ok((planner.finish(new()), without_commands))
 }
 
 /// Writes all frames of the capture after their replacement. Interfaces have no names.

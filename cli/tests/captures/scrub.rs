@@ -198,6 +198,16 @@ fn writes_to_standard_output_and_reads_standard_input() {
 }
 
 #[test]
+fn reports_what_the_copy_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pcapng, pcap) = (folder.path().join("copy.pcapng"), folder.path().join("copy.pcap"));
+    let lacks = "1 connection of NFS or SMB: in the copy, `weft io` lists no commands of them";
+    assert!(scrub(&capture("storage/smb-ops.pcap"), &pcapng).contains(lacks));
+    let message = scrub(&capture("storage/nvme-discover.pcap"), &pcap);
+    assert!(!message.contains("NFS or SMB") && message.contains("although its name ends with .pcap"), "{message}");
+}
+
+#[test]
 fn does_not_replace_a_file_without_force_and_never_the_capture() {
     let folder = tempfile::tempdir().unwrap();
     let [from, to] = ["from.pcap", "to.pcapng"].map(|name| folder.path().join(name));

@@ -137,7 +137,7 @@ fn a_report_replaces_existing_packets_only_on_request() {
     let written = fs::read(&packets).unwrap();
     assert_eq!(report(folder.path(), "ticket.md", &[TERMINATE]).0, 1);
     assert_eq!(fs::read(&packets).unwrap(), written);
-    assert_eq!(report(folder.path(), "ticket.md", &["reject-mpa1.pcap"]), (2, None));
+    assert_eq!(report(folder.path(), "ticket.htm", &["reject-mpa1.pcap"]), (2, None));
     assert_eq!(why(&["--force", TERMINATE]).0, 2);
 }
 

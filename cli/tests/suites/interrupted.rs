@@ -1,6 +1,7 @@
 //! Tests three interruptions in the middle of a case: the tester is suspended, the clock of the
-//! tester jumps, or the tester loses its link to the target. The case is then inconclusive. If the
-//! connection ends in the same way without an interruption, the case fails.
+//! tester jumps, or the tester loses its link to the target. The case then runs again; without a
+//! link, it is inconclusive. If the connection ends in the same way without an interruption, the
+//! case fails.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
@@ -126,8 +127,8 @@ fn a_standstill_of_the_tester_is_no_failure() {
             signal("-CONT", tester);
         });
         let (verdict, explanation) = relay.verdict(case.case);
-        assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
-        assert!(explanation.contains("The tester did not run for 2 s"), "{explanation}");
+        assert_eq!(verdict, "pass", "{}: {explanation}", case.case);
+        assert!(explanation.contains("ran again, because the tester did not run for 2 s"), "{explanation}");
 
         let relay = Relay::start("127.0.0.1", &case, |_, stream| stream.shutdown(Shutdown::Both).unwrap());
         let (verdict, explanation) = relay.verdict(case.case);
@@ -175,10 +176,10 @@ fn a_jump_of_the_testers_clock_is_no_failure() {
             stream.shutdown(Shutdown::Both).unwrap();
         });
         let (verdict, explanation) = relay.verdict_with(&environment, case.case);
-        assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
+        assert_eq!(verdict, "pass", "{}: {explanation}", case.case);
         // The jump is 60 s. On a busy machine, the tester can report a second more, because it has
         // not read the clocks for that time.
-        assert!(explanation.contains("The tester did not run for 6"), "{explanation}");
+        assert!(explanation.contains("ran again, because the tester did not run for 6"), "{explanation}");
         fs::remove_file(&jump).unwrap();
     }
 }

@@ -24,6 +24,14 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// Number of connections whose messages above the transport are replaced completely: those of
+    /// RPC (NFS) and SMB2. `weft io` lists no commands of them in the copy.
+    #[must_use]
+    pub fn connections_without_commands(&self) -> u64 {
+        let is_replaced = |ulps: &&Vec<Ulp>| ulps.iter().any(|ulp| matches!(ulp, Ulp::RpcRdma | Ulp::SmbDirect));
+        self.ulps.values().filter(is_replaced).count() as u64
+    }
+
     /// The protocol in this direction of a connection.
     pub(super) fn upper(&self, key: &DirectionKey) -> Upper<'_> {
         match self.orders.get(key) {

@@ -15,7 +15,7 @@ use weft_core::RequirementId;
 use crate::model::{CaseResult, Verdict};
 
 /// What failures can have in common. If two of them fit the same number of failures, the greater
-/// one makes the group: a requirement says more than an observation.
+/// one makes the group: a requirement is more exact than an observation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Common {
     /// What was observed, without numbers.

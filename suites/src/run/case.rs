@@ -28,6 +28,9 @@ use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Start, Ta
 /// exchanges that show whether the target works).
 const MAX_CONNECTIONS: u32 = 10;
 
+/// Maximum number of times that a case runs again because of standstills of the tester.
+const MAX_REPEATS: u32 = 2;
+
 /// Seconds to wait until a capture has the packets that the tester's own record already has.
 const WIRE_SECONDS: f64 = 1.0;
 
@@ -62,6 +65,8 @@ impl FinishedCase {
 pub(super) struct ScriptRun {
     pub(super) stage: OwnedMutexGuard<Stage>,
     fault: Option<ScriptFault>,
+    /// The length of a standstill of the tester, if the case therefore decided nothing.
+    spoiled_by: Option<Duration>,
 }
 
 /// Begin of the sentence about a target that was dead after a case.
@@ -126,7 +131,21 @@ impl RunContext {
             script_run = self.run_script(case, key, &target, seed, self.stage(key, &target)?).await?;
             recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
         }
-        let ScriptRun { mut stage, fault } = script_run;
+        let mut repeated = String::new();
+        for _ in 0..MAX_REPEATS {
+            let Some(standstill) = script_run.spoiled_by.filter(|_| !recovery.restarted) else { break };
+            if matches!(script_run.stage.connections.start(), Some(Start::Manual { .. })) {
+                break;
+            }
+            repeated = format!(" The case ran again, because the tester did not run for {} s.", standstill.as_secs());
+            if let Some(wire) = &self.wire {
+                wire.begin();
+            }
+            began_unix_ns = clock::unix_ns();
+            script_run = self.run_script(case, key, &target, seed, self.stage(key, &target)?).await?;
+            recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
+        }
+        let ScriptRun { mut stage, fault, .. } = script_run;
         self.remember(key, &target, &stage);
 
         let traffic = stage.connections.traffic();
@@ -149,6 +168,7 @@ impl RunContext {
         if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
+        explanation.push_str(&repeated);
         explanation.push_str(&recovery.sentence);
         explanation.push_str(&missing.sentence());
         let transcript = std::mem::take(&mut stage.log_mut().steps);
@@ -234,18 +254,20 @@ impl RunContext {
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
         let mut stage = stage.lock_owned().await;
         let stood_still = self.standstill.as_ref().and_then(|standstill| standstill.since(began));
+        let mut spoiled_by = None;
         if self.standstill.is_some() && (stage.log().has_failed() || stood_still.is_some()) {
             let state =
                 TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
             if let Some(why) = excuse::excuse(target, stage.log(), state, stood_still).await {
                 stage.log_mut().excuse(&why);
+                spoiled_by = stood_still.filter(|_| stage.log().is_excused);
             }
         }
         if !stage.is_control() && stood_still.is_none() {
             self.judge_death(&case.info, key, target, &mut stage, fault.is_some()).await?;
         }
         stage.leave().await;
-        Ok(ScriptRun { stage, fault })
+        Ok(ScriptRun { stage, fault, spoiled_by })
     }
 
     /// If the case did not show that the target is alive, probes the target. If the target is dead,
