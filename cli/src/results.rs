@@ -59,11 +59,12 @@ pub(crate) fn make_folder(out: &Path) -> anyhow::Result<()> {
 }
 
 /// Makes the printer of a run's progress lines, in colour on a terminal. `verbose` adds a line for
-/// each case that does not run.
-pub(crate) fn terminal(verbose: bool) -> report::Terminal<io::Stdout> {
+/// each case that does not run, and `quiet` removes the line for each case that passes. `folder` is
+/// the folder of the run.
+pub(crate) fn terminal(verbose: bool, quiet: bool, folder: &Path) -> report::Terminal<io::Stdout> {
     let out = io::stdout();
     let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    report::Terminal::new(out, colour).verbose(verbose)
+    report::Terminal::new(out, colour).verbose(verbose).quiet(quiet).folder(folder)
 }
 
 /// Runs the cases and writes all reports into the run's folder. Prints nothing.

@@ -180,20 +180,25 @@ pub(crate) fn judge(
             && status == RunStatus::Done
             && is_complete(parsed, &judged, &results, suites)
         {
-            stale.push(format!(
-                "{}: expected {} with {:?}, found {} with {:?}",
-                entry.case,
-                entry.outcome,
-                entry.signature,
-                first.result.verdict,
-                first.result.signature()
-            ));
+            let known = described(entry.outcome, &entry.signature);
+            let found = described(first.result.verdict, &first.result.signature());
+            stale.push(format!("{}: the entry expects {known}; the result is {found}; remove the entry", entry.case));
         } else {
             valid.push((number, parsed));
         }
     }
     let unmatched = unmatched(&valid, &results, &expected_keys);
     Comparison { expected, stale, unmatched }
+}
+
+/// Describes the verdict and the signature of an entry or of a result.
+fn described(verdict: Verdict, signature: &str) -> String {
+    match verdict {
+        Verdict::Pass if signature == Verdict::Pass.as_str() => "a pass without a violation".to_owned(),
+        Verdict::Pass => format!("a pass with the violation {signature:?}"),
+        _ if signature.is_empty() => format!("{verdict} with any signature"),
+        _ => format!("{verdict} with the signature {signature:?}"),
+    }
 }
 
 /// Returns the texts [`Comparison::unmatched`]. `valid` are the entries that are not stale, with

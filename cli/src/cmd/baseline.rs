@@ -10,7 +10,8 @@ use std::process::ExitCode;
     disable_version_flag = true,
     after_help = "A baseline is a list of known failures, each with a reason. If a run has only these failures,\n\
     its exit code is 0. `weft test --baseline FILE` uses a baseline, and a target file can contain\n\
-    its entries.\n\n\
+    its entries. If an entry matches no result any more, it is stale, and the exit code is 1: remove\n\
+    the entry.\n\n\
     Examples:\n  \
     weft baseline write nic -o known.toml           expect the failures of the newest run in nic\n  \
     weft test nic.toml --out nic --baseline known.toml"

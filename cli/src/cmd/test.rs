@@ -146,8 +146,11 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
     until_fail: bool,
     /// Print each case that does not run, instead of counts by reason
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
+    /// Do not print the cases that pass, for example in a log of a CI system
+    #[arg(long, short)]
+    quiet: bool,
     /// Run this many cases at a time (builtin targets only)
     ///
     /// The default is 1 for a target in this process, and 24 for a builtin target over TCP. For
@@ -369,7 +372,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 repeat::run(arguments, options, schedule, repetition).await?
             }
             None => {
-                let sink = Arc::new(terminal(arguments.verbose));
+                let sink = Arc::new(terminal(arguments.verbose, arguments.quiet, &arguments.out));
                 play_by(arguments, options, schedule, sink).await?.summary.exit_code
             }
         };
@@ -451,7 +454,7 @@ async fn in_browser(
         dashboard.await?.map_err(dashboard::explain)?;
         anyhow::bail!("the dashboard stopped before the run started");
     }
-    let sink = Fanout(vec![Arc::new(terminal(arguments.verbose)), live.sink()]);
+    let sink = Fanout(vec![Arc::new(terminal(arguments.verbose, arguments.quiet, &arguments.out)), live.sink()]);
     let report = play_by(arguments, options, schedule, Arc::new(sink)).await?;
     over.store(true, Ordering::Relaxed);
     print_line!("the dashboard runs until Ctrl-C");

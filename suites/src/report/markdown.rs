@@ -6,9 +6,11 @@ use super::ReportError;
 use super::causes::failures;
 use super::command::command;
 use super::evidence::Sources;
+use super::known::expected_text;
+use super::overview::Overview;
 use super::sections::sections;
 use crate::clock;
-use crate::model::{CaseResult, RunReport, Verdict, labels_text, lost_text};
+use crate::model::{CaseResult, RunReport, Verdict, labels_text};
 use crate::stage::DIED;
 
 /// Maximum number of probable causes that are listed.
@@ -23,17 +25,14 @@ const MAX_RESULTS: usize = 50;
 pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let (run, summary) = (&report.run, &report.summary);
     let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));
-    if let Some(headline) = &summary.target_down {
-        text.push_str(&format!("**{}**\n\n", escaped(headline)));
-    }
-    if let Some(lost) = lost_text(&summary.lost_capabilities) {
-        text.push_str(&format!("**The target {} since an earlier run.**\n\n", escaped(&lost)));
-    }
+    let overview = Overview::of(summary, &run.target.service, report.results.iter());
+    text.push_str(&format!("**{}**\n\n", escaped(&overview.line)));
     let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
     let counts: Vec<String> = counts.map(|verdict| format!("**{}** {verdict}", summary.counts.of(verdict))).collect();
     let counts = if counts.is_empty() { "nothing was run".to_owned() } else { counts.join(", ") };
+    let expected = expected_text(summary, report.results.iter()).map_or_else(String::new, |text| format!("; {text}"));
     text.push_str(&format!(
-        "{counts}; {} of {} planned, {}.\n\n",
+        "{counts}{expected}; {} of {} planned, {}.\n\n",
         report.results.len(),
         summary.planned,
         summary.status

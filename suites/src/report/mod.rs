@@ -16,6 +16,7 @@ pub mod hex;
 mod html;
 mod json;
 mod junit;
+mod known;
 mod ladder;
 mod markdown;
 mod other_causes;

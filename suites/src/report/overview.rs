@@ -149,6 +149,7 @@ fn line(summary: &Summary, (failed, violated): (usize, usize), left_out: u64) ->
         }
         ExitCode::Unexpected if summary.counts.run() == 0 => "Nothing was run.".to_owned(),
         ExitCode::NothingRun => "Nothing was run.".to_owned(),
+        ExitCode::AsExpected if !summary.expected.is_empty() => format!("No unexpected result in {counted}."),
         ExitCode::AsExpected | ExitCode::Unexpected => {
             format!("The target passes {} of {counted}.", summary.counts.pass)
         }

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use weft_core::text::Visible;
@@ -17,6 +18,7 @@ use weft_dissector::output::text::counted;
 
 use super::causes::failures;
 use super::command::command;
+use super::known::expected_text;
 use super::{cases, evidence};
 use crate::clock;
 use crate::model::{
@@ -41,6 +43,9 @@ struct State<W> {
     writer: Visible<W>,
     colour: bool,
     verbose: bool,
+    quiet: bool,
+    /// Begin of the paths of the evidence: the folder of the run, and `/`. Empty if it is unknown.
+    folder: String,
     /// The run, after it has started.
     run: Option<RunInfo>,
     /// The lines about the run, until they are printed.
@@ -63,6 +68,8 @@ impl<W: Write + Send> Terminal<W> {
                 writer: Visible(writer),
                 colour,
                 verbose: false,
+                quiet: false,
+                folder: String::new(),
                 run: None,
                 opening: String::new(),
                 has_headline: false,
@@ -77,6 +84,22 @@ impl<W: Write + Send> Terminal<W> {
     #[must_use]
     pub fn verbose(self, verbose: bool) -> Self {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).verbose = verbose;
+        self
+    }
+}
+
+impl<W: Write + Send> Terminal<W> {
+    /// Prints no line for a case that passes.
+    #[must_use]
+    pub fn quiet(self, quiet: bool) -> Self {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).quiet = quiet;
+        self
+    }
+
+    /// Prints the paths of the evidence with the folder of the run.
+    #[must_use]
+    pub fn folder(self, out: &Path) -> Self {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).folder = out.join("").display().to_string();
         self
     }
 }
@@ -116,16 +139,14 @@ impl<W: Write> State<W> {
                     self.headline(headline)?;
                 }
                 let wrong = std::mem::take(&mut self.wrong);
+                let expected =
+                    expected_text(summary, wrong.iter()).map_or_else(String::new, |text| format!("; {text}"));
                 self.explain(summary, &wrong)?;
                 let counts = Verdict::ALL.into_iter().rev().filter(|verdict| summary.counts.of(*verdict) > 0);
                 let counts: Vec<String> =
                     counts.map(|verdict| format!("{} {verdict}", summary.counts.of(verdict))).collect();
                 let sum = if counts.is_empty() { "nothing was run".to_owned() } else { counts.join(", ") };
                 let time = clock::duration(summary.duration_us);
-                let expected = match summary.expected.len() {
-                    0 => String::new(),
-                    count => format!(", {count} of them as the baseline expects"),
-                };
                 writeln!(self.writer, "\n{}: {sum}{expected}; {}, {time}", cases(summary.planned), summary.status)?;
                 if let Some(score) = summary.score.map(|score| score.to_string()).filter(|score| !score.is_empty()) {
                     writeln!(self.writer, "requirements met: {score}")?;
@@ -160,7 +181,8 @@ impl<W: Write> State<W> {
 
     fn finished(&mut self, result: &CaseResult) -> std::io::Result<()> {
         let tried = !result.steps.is_empty();
-        if tried || self.verbose || result.verdict == Verdict::Error {
+        let is_hidden = self.quiet && result.verdict == Verdict::Pass;
+        if !is_hidden && (tried || self.verbose || result.verdict == Verdict::Error) {
             write!(self.writer, "  ")?;
             self.coloured(result.verdict, &format!("{:<14}", result.verdict))?;
             writeln!(self.writer, " {}  {}", result.key, clock::duration(result.duration_us))?;
@@ -248,7 +270,7 @@ impl<W: Write> State<W> {
                 writeln!(self.writer, "  finding   {}", finding.text)?;
             }
             if !first.evidence.folder.is_empty() {
-                writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;
+                writeln!(self.writer, "  evidence  {}{}", self.folder, first.evidence.folder)?;
             }
         }
         Ok(())
@@ -306,7 +328,7 @@ impl<W: Write> State<W> {
             writeln!(self.writer, "  decided   {at}")?;
         }
         if !first.evidence.folder.is_empty() {
-            writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;
+            writeln!(self.writer, "  evidence  {}{}", self.folder, first.evidence.folder)?;
         }
         for dropped in &first.evidence.dropped {
             writeln!(self.writer, "  evidence  {}", dropped.sentence())?;

@@ -68,7 +68,7 @@ async fn an_entry_that_matches_nothing_is_reported() {
     for (select, case) in [("mpa/7.1.1-key", "mpa/7.1.1-key/*"), ("MPA-7.1.1-2", "requirement:MPA-7.1.1-2")] {
         let summary = passing(select, vec![entry(case, "MPA-7.1.1-2")]).await.summary;
         assert_eq!((summary.stale.len(), summary.exit_code), (1, ExitCode::Unexpected), "{summary:?}");
-        assert!(summary.stale[0].starts_with(&format!("{case}: expected fail with ")), "{summary:?}");
+        assert!(summary.stale[0].starts_with(&format!("{case}: the entry expects fail with ")), "{summary:?}");
     }
     let part = passing(CASE, vec![entry("mpa/7.1/*", "MPA-7.1.1-2")]).await.summary;
     assert_eq!((part.stale.len(), part.exit_code), (0, ExitCode::AsExpected));

@@ -76,7 +76,7 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     let seed = Some(exploration.seed);
     let filter = Filter::everything().tier(tier);
     let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
-    let sink = std::sync::Arc::new(terminal(arguments.verbose));
+    let sink = std::sync::Arc::new(terminal(arguments.verbose, arguments.quiet, &arguments.out));
     let report = play_by(arguments, options, arguments.schedule(), sink).await?;
     // Each of these failures was observed, even if its case has another verdict now.
     let is_error = report.summary.exit_code == ExitCode::HarnessError;

@@ -53,7 +53,7 @@ pub(super) async fn run(
             options.seed = Some(random_seed());
         }
         print_line!("-- run {count}");
-        let sink = Arc::new(terminal(arguments.verbose));
+        let sink = Arc::new(terminal(arguments.verbose, arguments.quiet, &arguments.out));
         let report = play_by(arguments, options.clone(), schedule.clone(), sink).await?;
         for result in &report.results {
             seen.entry(result.key.clone()).or_default().insert(result.verdict);
