@@ -1,5 +1,5 @@
-//! Hints for users of tshark and h2spec (a test tool for HTTP/2), and for options that exclude each
-//! other. weft prints a hint in place of clap's tip and usage, after the first sentence of clap's
+//! Hints for users of tshark and h2spec (a test tool for HTTP/2), for an address as HOST:PORT, and for
+//! options that exclude each other. weft prints a hint in place of clap's tip and usage, after the first sentence of clap's
 //! error.
 
 use std::borrow::Cow;
@@ -67,6 +67,11 @@ fn hint(error: &clap::Error) -> Option<String> {
             _ => None,
         };
     }
+    let first = arguments().next().unwrap_or_default();
+    if let "ping" | "cat" | "bench" | "probe" = &*first {
+        let word = context(ContextKind::InvalidArg).or_else(|| context(ContextKind::InvalidValue));
+        return word.and_then(|word| address(&first, word));
+    }
     if !is_like_tshark(arguments()) {
         return None;
     }
@@ -84,6 +89,15 @@ fn hint(error: &clap::Error) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Returns a hint if `word` is HOST:PORT. As rping, these commands have an option for each part.
+fn address(command: &str, word: &str) -> Option<String> {
+    let (host, port) = word.rsplit_once(':')?;
+    port.parse::<u16>().ok().filter(|_| !host.is_empty())?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let client = if matches!(command, "ping" | "probe") { " -c" } else { "" };
+    Some(format!("to connect to {word}: weft {command}{client} -a {host} -p {port}"))
 }
 
 /// Returns a hint for an option of tshark that this command line does not accept.
@@ -153,6 +167,14 @@ mod tests {
             assert!(option_of_other_tests(word).is_some(), "{word}");
         }
         assert_eq!(option_of_other_tests("--no-such"), None);
+    }
+
+    #[test]
+    fn an_address_becomes_options() {
+        let hint = |command: &str, word: &str| address(command, word).unwrap_or_default();
+        assert!(hint("ping", "10.0.0.1:7174").ends_with(": weft ping -c -a 10.0.0.1 -p 7174"));
+        assert!(hint("bench", "[::1]:7174").ends_with(": weft bench -a ::1 -p 7174"));
+        assert_eq!((address("ping", "--foo"), address("ping", "x:y"), address("ping", ":1")), (None, None, None));
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn a_responder_gets_a_file_with_which_it_can_be_tested() {
     {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(text.contains(" They are for other kinds of targets.\n") && !text.contains("sdp-echo"), "{text}");
     assert!(text.contains(" The target has no agent.\n") && !text.contains("question"), "{text}");
 
     let (code, text, error) = weft(folder.path(), &["target", "check", "nic.toml"]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Plan;
+use crate::model::skip::{Remedy, remedy};
 use crate::model::{Capability, CaseInfo, skip};
 use crate::stage::service::Protocol;
 use crate::targets::{Service, Target};
@@ -17,6 +18,9 @@ pub struct Forecast {
     /// The reasons why other cases do not apply, each with the number of variants. The reason with
     /// the most variants is first.
     pub not_applicable: Vec<(String, u64)>,
+    /// Number of variants for another kind of target: another role, or another protocol. The list
+    /// `not_applicable` does not have them.
+    pub for_others: u64,
 }
 
 impl Plan {
@@ -39,7 +43,10 @@ impl Plan {
                 }
             }
         }
-        forecast.not_applicable = reasons.into_iter().collect();
+        let is_for_others = |why: &str| remedy(why, target.service().as_str()) == Remedy::OtherTarget;
+        let (others, own): (Vec<_>, Vec<_>) = reasons.into_iter().partition(|(why, _)| is_for_others(why));
+        forecast.for_others = others.iter().map(|(_, count)| count).sum();
+        forecast.not_applicable = own;
         forecast.not_applicable.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         forecast
     }

@@ -104,6 +104,9 @@ fn print_forecast(target: &Target) -> anyhow::Result<()> {
     for (why, count) in &forecast.not_applicable {
         print_line!("    {:<14} {why}", counted(*count, "variant"));
     }
+    if forecast.for_others > 0 {
+        print_line!("    {:<14} They are for other kinds of targets.", counted(forecast.for_others, "variant"));
+    }
     Ok(())
 }
 
