@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             print_line!("{}", text.trim_end());
             return Ok(ExitCode::SUCCESS);
         }
-        replay(&report, &terminal(arguments.verbose));
+        replay(&report, &terminal(arguments.verbose, false, out));
         report::write_all(&report, out)?;
         write_allure(&report, out, arguments.allure.as_deref())?;
         print_line!("report: {}", out.join("report.html").display());
