@@ -27,6 +27,23 @@ pub struct Mark {
     pub kind: MarkKind,
 }
 
+impl Mark {
+    /// Returns the range as text: `byte 7` or `bytes 7 to 9`.
+    #[must_use]
+    pub fn range_text(&self) -> String {
+        match self.end.saturating_sub(1) {
+            last if last > self.start => format!("bytes {} to {last}", self.start),
+            _ => format!("byte {}", self.start),
+        }
+    }
+
+    /// Returns whether the range has several bytes.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        self.end.saturating_sub(1) > self.start
+    }
+}
+
 /// The reason why a range is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

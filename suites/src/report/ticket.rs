@@ -155,18 +155,14 @@ fn bytes(octets: &Octets) -> String {
         text.push_str(&format!("{:>25}these are bytes {first} to {} of {} bytes\n", "", end - 1, octets.len));
     }
     for mark in &octets.marks {
-        let what = match mark.kind {
-            MarkKind::Stimulus => "differs from a plain message",
-            MarkKind::Wrong => "is wrong",
-            MarkKind::Field => continue,
+        let what = match (mark.kind, mark.is_long()) {
+            (MarkKind::Stimulus, false) => "differs from a plain message",
+            (MarkKind::Stimulus, true) => "differ from a plain message",
+            (MarkKind::Wrong, false) => "is wrong",
+            (MarkKind::Wrong, true) => "are wrong",
+            (MarkKind::Field, _) => continue,
         };
-        text.push_str(&format!(
-            "{:>25}byte {} to {} {what}: {}\n",
-            "",
-            mark.start,
-            mark.end.saturating_sub(1),
-            visible(&mark.label)
-        ));
+        text.push_str(&format!("{:>25}{} {what}: {}\n", "", mark.range_text(), visible(&mark.label)));
     }
     text
 }
@@ -209,7 +205,7 @@ mod tests {
         // Byte 134 is 0x86, and byte 181 is 0xb5.
         assert!(lines[0].starts_with("... 868788") && lines[0].ends_with("b4b5 ..."), "{text}");
         assert_eq!(lines[1], "these are bytes 134 to 181 of 200 bytes");
-        assert_eq!(lines[2], "byte 150 to 150 differs from a plain message: byte changed");
+        assert_eq!(lines[2], "byte 150 differs from a plain message: byte changed");
     }
 
     #[test]

@@ -391,6 +391,7 @@ async fn shows_the_runs_of_a_target() {
     let site = site(folder.path()).await;
     let page = site.text("/targets/builtin").await;
     assert!(page.contains("<svg class=\"chart\"") && page.matches("<rect class=\"fail\"").count() == 1, "{page}");
+    assert!(page.contains(">Cases by verdict</text>") && page.matches("<line class=\"grid\"").count() >= 3, "{page}");
     let compare = format!("/compare?before={}&after={}", bad.run.id, good.run.id);
     assert_eq!(links(&page, "/compare"), [compare]);
     let unsteady = page.split("id=\"unsteady\"").nth(1).unwrap();

@@ -150,11 +150,7 @@ fn step(step: &Step) -> Option<StepView<'_>> {
             MarkKind::Stimulus => ("stimulus", "changed on purpose"),
             MarkKind::Wrong => ("wrong", "wrong"),
         };
-        let octets = match mark.end.saturating_sub(1) {
-            last if last > mark.start => format!("bytes {} to {last}", mark.start),
-            _ => format!("byte {}", mark.start),
-        };
-        Some(MarkView { class, octets, label: &mark.label, why })
+        Some(MarkView { class, octets: mark.range_text(), label: &mark.label, why })
     });
     Some(StepView {
         step,

@@ -70,8 +70,8 @@ fn bytes(detail: &Detail) -> String {
         text.push('\n');
     }
     for mark in wrong {
-        let last = mark.end.saturating_sub(1);
-        text.push_str(&format!("- byte {} to {last} is wrong: {}\n", mark.start, escaped(&mark.label)));
+        let verb = if mark.is_long() { "are" } else { "is" };
+        text.push_str(&format!("- {} {verb} wrong: {}\n", mark.range_text(), escaped(&mark.label)));
     }
     text
 }
