@@ -180,10 +180,7 @@ async fn links_lead_from_the_list_to_the_pcapng_of_a_failed_case() {
     assert!(run.contains("<code>MPA-7.1.1-2</code>") && run.contains("exit code 1"), "{run}");
     // The page has the same reasons as the summary in a terminal.
     let why = report.summary.reasons.join("; ");
-    assert!(
-        why.starts_with("the target fails 16 cases") && run.contains(&format!("<p id=\"reasons\">{why}</p>")),
-        "{run}"
-    );
+    assert!(why.starts_with("the target fails 16 cases") && run.contains(&format!("<dd>{why}</dd>")), "{run}");
     // A run with failures has no green bar.
     assert!(run.contains("<progress id=\"bar\" class=\"fail\""), "{run}");
     // The verdict and the cause of the failures are at the top.
