@@ -17,7 +17,7 @@ import sys
 
 CATALOGUES = pathlib.Path(__file__).resolve().parent.parent / "core" / "requirements"
 DRAFT = "draft-pinkerton-iwarp-sdp-01"
-SPECIFICATIONS = {"mpa": "rfc5044", "mpa-p2p": "rfc6581", "ddp": "rfc5041", "rdmap": "rfc5040", "sdp": DRAFT, "sdp-pm": DRAFT, "iser": "rfc7145"}
+SPECIFICATIONS = {"mpa": "rfc5044", "mpa-p2p": "rfc6581", "ddp": "rfc5041", "rdmap": "rfc5040", "sdp": DRAFT, "sdp-pm": DRAFT, "iser": "rfc7145", "rpcrdma": "rfc8166"}
 FRAGMENTS = " [...] "
 LONGEST = 420
 # "7.1.1.  Title" or "Appendix A.  Title". In tables of contents, such lines are indented.
@@ -80,8 +80,9 @@ def main():
             section, name = sections[quotation["id"]], usual
             if section.startswith("7306:"):
                 name, section = "rfc7306", section.removeprefix("7306:")
-            elif section.startswith("7143:"):
-                name, section = "rfc7143", section.removeprefix("7143:")
+            elif section.startswith(("7143:", "8167:", "8797:")):
+                rfc, section = section.split(":", 1)
+                name = f"rfc{rfc}"
             elif section.startswith("mail."):
                 name = "iwarp-peer-to-peer-proposal-2007-12-11"
             problems = problems_of(quotation["text"], folder, name, section)

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
 /// Each catalogue: the name of its file without `.csv`, and its variant of `Catalogue`.
-const CATALOGUES: [(&str, &str); 8] = [
+const CATALOGUES: [(&str, &str); 9] = [
     ("mpa", "Mpa"),
     ("mpa-p2p", "MpaP2p"),
     ("ddp", "Ddp"),
@@ -18,6 +18,7 @@ const CATALOGUES: [(&str, &str); 8] = [
     ("sdp-pm", "SdpPm"),
     ("verbs", "Verbs"),
     ("iser", "Iser"),
+    ("rpcrdma", "RpcRdma"),
 ];
 const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
 const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];

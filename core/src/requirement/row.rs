@@ -26,6 +26,9 @@ pub enum Catalogue {
     Verbs,
     /// RFC 7145, and the part of RFC 7143 that shows on an iSER connection.
     Iser,
+    /// RFC 8166, RFC 8167 and RFC 8797.
+    #[serde(rename = "rpcrdma")]
+    RpcRdma,
 }
 
 impl fmt::Display for Catalogue {
@@ -46,6 +49,7 @@ impl Catalogue {
             Catalogue::Sdp | Catalogue::SdpPm => "draft-pinkerton-iwarp-sdp-01",
             Catalogue::Verbs => "draft-hilland-rddp-verbs-00",
             Catalogue::Iser => "RFC 7145",
+            Catalogue::RpcRdma => "RFC 8166",
         }
     }
 }
@@ -100,8 +104,8 @@ pub struct Requirement {
     pub id: &'static str,
     /// The catalogue that contains the requirement.
     pub catalogue: Catalogue,
-    /// Section of the specification. `7306:x` means RFC 7306 section x, `7143:x` means RFC 7143
-    /// section x, and `mail.n` means item n of the peer-to-peer proposal of 2007.
+    /// Section of the specification. `7306:x` means RFC 7306 section x, and the same is true of RFC
+    /// 7143, 8167 and 8797. `mail.n` means item n of the peer-to-peer proposal of 2007.
     pub section: &'static str,
     /// How strongly the specification requires the behaviour.
     pub level: Level,
@@ -126,7 +130,7 @@ impl Requirement {
     /// Citation of the section, for example `RFC 5044 section 7.1.1`.
     #[must_use]
     pub fn citation(&self) -> String {
-        if let Some((rfc @ ("7306" | "7143"), section)) = self.section.split_once(':') {
+        if let Some((rfc @ ("7306" | "7143" | "8167" | "8797"), section)) = self.section.split_once(':') {
             return format!("RFC {rfc} section {section}");
         }
         match self.section.strip_prefix("mail.") {
@@ -158,6 +162,8 @@ mod tests {
             (requirement!("SDP-8.1.1-13"), "draft-pinkerton-iwarp-sdp-01 section 8.1.1"),
             (requirement!("ISER-9.2-1"), "RFC 7145 section 9.2"),
             (requirement!("ISER-7143.11.4.1-1"), "RFC 7143 section 11.4.1"),
+            (requirement!("RPCRDMA-4.3.1-1"), "RFC 8166 section 4.3.1"),
+            (requirement!("RPCRDMA-8797.4.1-2"), "RFC 8797 section 4.1"),
         ] {
             assert_eq!(id.row().citation(), citation);
         }

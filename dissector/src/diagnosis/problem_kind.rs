@@ -207,7 +207,7 @@ impl ProblemKind {
             Catalogue::Ddp | Catalogue::Rdmap | Catalogue::Verbs => ProblemKind::Message,
             Catalogue::Sdp => ProblemKind::Sdp,
             Catalogue::SdpPm => ProblemKind::PortMapper,
-            Catalogue::Iser => ProblemKind::Upper,
+            Catalogue::Iser | Catalogue::RpcRdma => ProblemKind::Upper,
         }
     }
 

@@ -257,6 +257,7 @@ fn protocol(requirement: RequirementId) -> &'static str {
         Catalogue::Sdp => "SDP",
         Catalogue::SdpPm => "the port mapper protocol",
         Catalogue::Iser => "iSER",
+        Catalogue::RpcRdma => "RPC-over-RDMA",
     }
 }
 

@@ -25,6 +25,7 @@ mod octets_tests;
 mod p2p;
 mod portmap;
 mod rdmap;
+mod rpcrdma;
 mod rule;
 mod sdp;
 #[cfg(test)]
@@ -43,7 +44,7 @@ use sdp::SdpView;
 
 /// Returns all rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES, iser::RULES]
+    [mpa::RULES, p2p::RULES, ddp::RULES, rdmap::RULES, sdp::RULES, portmap::RULES, iser::RULES, rpcrdma::RULES]
         .into_iter()
         .flatten()
         .copied()
