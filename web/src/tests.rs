@@ -31,7 +31,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio_stream::StreamExt;
 use tower::ServiceExt;
-use weft_suites::model::{CaseKey, Event, EventSink, RunReport, RunStatus, Verdict};
+use weft_suites::model::{CaseKey, Event, EventSink, RunInfo, RunReport, RunStatus, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::{FILE_NAME, Store};
 use weft_suites::targets::Target;
@@ -408,6 +408,7 @@ async fn serves_an_empty_store_health_and_assets() {
         ("style.css", "text/css"),
         ("tokens.css", "text/css"),
         ("run.js", "text/javascript"),
+        ("home.js", "text/javascript"),
         ("icon.svg", "image/svg+xml"),
     ] {
         let response = site.get(&format!("/assets/{name}")).await;

@@ -1,7 +1,7 @@
 //! The requirements of a run by section of the specifications: numbers of met, violated and
 //! undecided requirements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weft_core::RequirementId;
 use weft_core::requirement::{self, Catalogue, Observe};
@@ -21,8 +21,8 @@ pub struct Section {
     pub fail: usize,
     /// Number of requirements without a decision.
     pub undecided: usize,
-    /// Number of the section's requirements, judged or not, whose violation is visible on the wire
-    /// or in a reaction.
+    /// Number of the section's requirements that are judged, or whose violation is visible on the
+    /// wire or in a reaction. With an agent, others can be judged, too.
     pub observable: usize,
 }
 
@@ -35,14 +35,15 @@ pub(super) fn sections(report: &RunReport) -> Vec<Section> {
 /// verdict of each judged requirement.
 #[must_use]
 pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
+    let judged: BTreeSet<RequirementId> = worst.keys().copied().collect();
     let mut sections: Vec<Section> = Vec::new();
     for (id, verdict) in worst {
         let row = id.row();
         let known = sections.iter().position(|one| (one.catalogue, one.section) == (row.catalogue, row.section));
         let index = known.unwrap_or_else(|| {
-            let observable = requirement::all().filter(|(_, other)| {
+            let observable = requirement::all().filter(|(id, other)| {
                 (other.catalogue, other.section) == (row.catalogue, row.section)
-                    && matches!(other.observe, Observe::Wire | Observe::Reaction)
+                    && (matches!(other.observe, Observe::Wire | Observe::Reaction) || judged.contains(id))
             });
             let observable = observable.count();
             let (catalogue, section) = (row.catalogue, row.section);
@@ -59,4 +60,18 @@ pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
         }
     }
     sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only an agent sees violations of rows that are not on the wire.
+    #[test]
+    fn no_section_has_more_judged_than_observable_requirements() {
+        let all = requirement::all().map(|(id, _)| (id, Verdict::Pass)).collect();
+        for section in sections_of(all) {
+            assert_eq!(section.pass, section.observable, "{section:?}");
+        }
+    }
 }

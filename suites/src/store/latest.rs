@@ -3,7 +3,11 @@
 //!
 //! A complete run has a verdict for all cases of the suites. A run of selected cases, or a stopped
 //! run, is partial. It represents a target only while the target has no complete run. It is marked
-//! as partial wherever it is shown.
+//! as partial wherever it is shown. A stopped run represents a target only while no run of the
+//! target is done.
+//!
+//! A partial run after the newest complete run can show that the target has become worse: see
+//! [`Latest::deciding`].
 //!
 //! A rerun names the run whose cases it repeats, and replaces the results of these cases. It
 //! replaces nothing if the description of the target has changed, so that the results of two
@@ -15,12 +19,16 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::read::{PlannedCase, RunRecord, record};
 use super::{Store, StoreError, TargetRecord};
-use crate::model::{CaseKey, RunReport, Score};
+use crate::model::{CaseKey, ExitCode, RunReport, Score};
 
 /// SQL order of a target's runs. The first run represents the target.
 pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection = 0 THEN 0 \
-     WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
+     WHEN status = 'done' AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 2 \
+     WHEN summary IS NOT NULL THEN 3 ELSE 4 END, \
      sequence DESC, id DESC";
+
+/// Maximum number of runs after the run that represents a target that are looked at.
+const MAX_LATER: i64 = 6;
 
 /// The cases that were rerun, each with the id of the last rerun that has a result of the case.
 type RerunIds = BTreeMap<CaseKey, String>;
@@ -33,9 +41,20 @@ pub struct Latest {
     /// Numbers of met and violated requirements in these results.
     pub score: Score,
     rerun_ids: RerunIds,
+    /// A later run of fewer cases that is not as expected, unless an even later run of at least as
+    /// many cases is as expected.
+    pub later_failure: Option<RunRecord>,
 }
 
 impl Latest {
+    /// Returns the run that decides whether the target is as expected: the run that represents the
+    /// target, unless only a later partial run is not as expected.
+    #[must_use]
+    pub fn deciding(&self) -> &RunRecord {
+        let is_expected = self.record.summary.as_ref().is_none_or(|own| own.exit_code == ExitCode::AsExpected);
+        self.later_failure.as_ref().filter(|_| is_expected).unwrap_or(&self.record)
+    }
+
     /// Several runs may have a result of a case. Returns the id of the run whose result counts.
     #[must_use]
     pub fn run_of(&self, key: &CaseKey) -> &str {
@@ -73,7 +92,13 @@ impl Store {
     }
 
     /// Returns the results of the run that represents a target, with the results of its reruns.
-    async fn latest_from(&self, mut record: RunRecord) -> Result<Latest, StoreError> {
+    async fn latest_from(&self, record: RunRecord) -> Result<Latest, StoreError> {
+        let later_failure = self.later_failure(&record).await?;
+        let latest = self.with_its_reruns(record).await?;
+        Ok(Latest { later_failure, ..latest })
+    }
+
+    async fn with_its_reruns(&self, mut record: RunRecord) -> Result<Latest, StoreError> {
         let reruns = self.reruns(&record).await?;
         if let Some(known) = self.combined.get(&record, &reruns) {
             return Ok(known);
@@ -82,12 +107,33 @@ impl Store {
             let of = record.clone();
             let score = Score::of(&report.results);
             record.summary = Some(report.summary);
-            let latest = Latest { record, score, rerun_ids };
+            let latest = Latest { record, score, rerun_ids, later_failure: None };
             self.combined.insert(of, reruns, latest.clone());
             return Ok(latest);
         }
         let score = self.scores(&[&record.info.id]).await?.remove(&record.info.id).unwrap_or_default();
-        Ok(Latest { record, score, rerun_ids: RerunIds::new() })
+        Ok(Latest { record, score, rerun_ids: RerunIds::new(), later_failure: None })
+    }
+
+    /// Returns [`Latest::later_failure`] of the run that represents a target.
+    async fn later_failure(&self, of: &RunRecord) -> Result<Option<RunRecord>, StoreError> {
+        let query = self.records(
+            "WHERE target = $1 AND rerun_of IS NULL AND summary IS NOT NULL \
+             AND sequence > (SELECT sequence FROM runs WHERE id = $2) ORDER BY sequence DESC, id DESC LIMIT $3",
+        );
+        let rows = sqlx::query(query).bind(&of.info.target.name).bind(&of.info.id).bind(MAX_LATER);
+        let mut most_expected = 0;
+        for row in rows.fetch_all(&self.pool).await? {
+            let later = self.with_its_reruns(record(&row)?).await?.record;
+            let Some(summary) = &later.summary else { continue };
+            match summary.exit_code {
+                ExitCode::AsExpected => most_expected = most_expected.max(later.planned),
+                ExitCode::NothingRun => {}
+                _ if later.planned > most_expected => return Ok(Some(later)),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Returns a report, without transcripts, of the run that represents a target. The results of

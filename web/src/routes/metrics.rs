@@ -58,8 +58,12 @@ async fn text(app: &App) -> Result<String, StoreError> {
     for latest in last.iter().filter(|latest| latest.record.summary.is_some()) {
         requirements(&mut text, &target(&latest.record), latest.score);
     }
-    head(&mut text, "weft_last_run_exit_code", "Exit code of the last run, with the results of its reruns.");
-    for Latest { record: run, .. } in &last {
+    head(
+        &mut text,
+        "weft_last_run_exit_code",
+        "Exit code of the last run, with the results of its reruns; of a later partial run, if only this is not 0.",
+    );
+    for run in last.iter().map(Latest::deciding) {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());
     }

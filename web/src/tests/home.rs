@@ -19,10 +19,19 @@ async fn days_ago(site: &Site, report: &RunReport, target: &str, days: u64) -> S
 async fn labelled(site: &Site, report: &RunReport, target: &str, days: u64, firmware: Option<&str>) -> String {
     let mut run = report.run.clone();
     run.labels.extend(firmware.map(|version| ("firmware".to_owned(), version.to_owned())));
+    run.is_selection = false;
+    store(site, report, target, days, run).await
+}
+
+/// Like [`days_ago`], for a run of selected cases.
+async fn selection(site: &Site, report: &RunReport, target: &str, days: u64) -> String {
+    store(site, report, target, days, RunInfo { is_selection: true, ..report.run.clone() }).await
+}
+
+async fn store(site: &Site, report: &RunReport, target: &str, days: u64, mut run: RunInfo) -> String {
     let number = site.store.runs_of(RunsPage { limit: 100, ..RunsPage::default() }).await.unwrap().len();
     run.id = format!("run-{number}");
     run.target.name = target.to_owned();
-    run.is_selection = false;
     run.started_unix_ms = clock::unix_ns() / 1_000_000 - days * DAY;
     let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
     site.store.begin(&run, &report.cases, &keys).await.unwrap();
@@ -66,6 +75,49 @@ async fn names_the_targets_that_are_not_as_expected() {
     let changed = section(&page, "changed");
     assert!(changed.contains("1 target without a finished run in the last 24 hours"), "{changed}");
     assert!(!changed.contains("newly failing"), "{changed}");
+}
+
+/// A nightly run of the tier smoke is partial. Its failures must not hide after a complete run.
+#[tokio::test]
+async fn a_later_partial_failure_makes_a_target_red() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, bad, good) = lab(folder.path()).await;
+    days_ago(&site, &good, "nic", 2).await;
+    let failed = selection(&site, &bad, "nic", 1).await;
+    let page = site.text("/").await;
+    assert!(page.contains("<p class=\"line fail\">The only target is not as expected.</p>"), "{page}");
+    assert!(section(&page, "red").contains(&format!("href=\"/runs/{failed}\"")), "{page}");
+    let exit_code = |code: u8| format!("weft_last_run_exit_code{{target=\"nic\"}} {code}\n");
+    assert!(site.text("/metrics").await.contains(&exit_code(1)));
+    assert!(site.text("/targets").await.contains(&format!("href=\"/runs/{failed}\"")));
+    // A later run of as many cases is as expected again.
+    selection(&site, &good, "nic", 0).await;
+    let page = site.text("/").await;
+    assert!(page.contains("<p class=\"line pass\">The only target is as expected.</p>"), "{page}");
+    assert!(site.text("/metrics").await.contains(&exit_code(0)));
+}
+
+#[tokio::test]
+async fn a_stopped_run_replaces_no_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, bad, mut good) = lab(folder.path()).await;
+    let failed = selection(&site, &bad, "nic", 1).await;
+    good.summary.status = RunStatus::Cancelled;
+    selection(&site, &good, "nic", 0).await;
+    let page = site.text("/").await;
+    assert!(page.contains("<p class=\"line fail\">The only target is not as expected.</p>"), "{page}");
+    assert!(section(&page, "red").contains(&format!("href=\"/runs/{failed}\"")), "{page}");
+}
+
+#[tokio::test]
+async fn old_results_are_not_green() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, _, good) = lab(folder.path()).await;
+    days_ago(&site, &good, "nic", 9).await;
+    let page = site.text("/").await;
+    let line =
+        "<p class=\"line inconclusive\">The only target is as expected. The oldest result is from 9 days ago.</p>";
+    assert!(page.contains(line), "{page}");
 }
 
 #[tokio::test]

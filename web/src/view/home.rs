@@ -18,6 +18,10 @@ const LISTS: usize = 3;
 /// targets would be larger than 200 kB.
 const MAX_LINKS: usize = 240;
 
+/// Results that are older than this, in milliseconds, are old: three days, so that a target with a
+/// run each working day has no old results after a weekend.
+const OLD_MS: u64 = 3 * 86_400_000;
+
 /// The data of the page.
 pub(crate) struct HomePage<'a> {
     /// The current time, in milliseconds since 1970-01-01 UTC.
@@ -118,7 +122,7 @@ pub(crate) fn home(shown: &HomePage<'_>) -> Result<String, askama::Error> {
     let changed: Vec<_> = changed.collect();
     let page = Page {
         is_empty: shown.newest.is_empty(),
-        line: line(shown.newest),
+        line: line(shown.newest, shown.now_ms),
         red: red_targets(shown),
         same: shown.compared.len() - changed.len(),
         idle: shown.newest.len() - shown.compared.len(),
@@ -143,17 +147,23 @@ fn rank(record: &RunRecord) -> Option<u8> {
     }
 }
 
-/// Returns the first line of the page: how many targets are not as expected.
-fn line(newest: &[Latest]) -> Option<(&'static str, String)> {
-    let judged: Vec<&RunRecord> =
-        newest.iter().map(|latest| &latest.record).filter(|record| record.summary.is_some()).collect();
+/// Returns the first line of the page: how many targets are not as expected. Old results are not
+/// green, and the line names their age.
+fn line(newest: &[Latest], now_ms: u64) -> Option<(&'static str, String)> {
+    let judged: Vec<&RunRecord> = newest.iter().map(Latest::deciding).filter(|run| run.summary.is_some()).collect();
     let red = judged.iter().filter(|record| rank(record).is_some()).count();
     let worst = judged.iter().filter(|record| rank(record).is_some()).min_by_key(|record| rank(record));
     let is_partial = judged.iter().any(|record| record.is_partial());
+    let oldest = judged.iter().map(|record| record.info.started_unix_ms).min().unwrap_or(now_ms);
+    let (class, stale) = match now_ms.saturating_sub(oldest) {
+        age if age > OLD_MS => ("inconclusive", format!(" The oldest result is from {}.", time::ago(now_ms, oldest))),
+        _ if is_partial => ("", String::new()),
+        _ => ("pass", String::new()),
+    };
     match (judged.len(), worst) {
         (0, _) => None,
-        (1, None) => Some((if is_partial { "" } else { "pass" }, "The only target is as expected.".to_owned())),
-        (all, None) => Some((if is_partial { "" } else { "pass" }, format!("All {all} targets are as expected."))),
+        (1, None) => Some((class, format!("The only target is as expected.{stale}"))),
+        (all, None) => Some((class, format!("All {all} targets are as expected.{stale}"))),
         (1, Some(worst)) => Some((outcome(worst).0, "The only target is not as expected.".to_owned())),
         (all, Some(worst)) => {
             let verb = if red == 1 { "is" } else { "are" };
@@ -165,10 +175,10 @@ fn line(newest: &[Latest]) -> Option<(&'static str, String)> {
 /// Returns the targets that are not as expected. Targets that fail are first.
 fn red_targets<'a>(shown: &HomePage<'a>) -> Vec<RedTarget<'a>> {
     let mut ranked: Vec<(u8, &Latest)> =
-        shown.newest.iter().filter_map(|latest| Some((rank(&latest.record)?, latest))).collect();
+        shown.newest.iter().filter_map(|latest| Some((rank(latest.deciding())?, latest))).collect();
     // The sort is stable, so targets of the same rank stay in the order of their names.
     ranked.sort_by_key(|(rank, _)| *rank);
-    ranked.into_iter().map(|(_, latest)| red_target(&latest.record, shown.now_ms)).collect()
+    ranked.into_iter().map(|(_, latest)| red_target(latest.deciding(), shown.now_ms)).collect()
 }
 
 fn red_target(record: &RunRecord, now_ms: u64) -> RedTarget<'_> {

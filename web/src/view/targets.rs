@@ -111,7 +111,8 @@ fn line<'a>(shown: &TargetsPage<'a>, name: &'a str, stored: Option<&TargetRecord
     })
 }
 
-fn verdict(Latest { record, .. }: &Latest, now_ms: u64) -> TargetVerdict {
+fn verdict(latest: &Latest, now_ms: u64) -> TargetVerdict {
+    let record = latest.deciding();
     let (class, words) = outcome(record);
     TargetVerdict {
         class,
