@@ -56,14 +56,14 @@
 struct pinfo { char magic[4]; uint32_t stag; uint64_t to; uint32_t len, acc; } __attribute__((packed));
 
 /* work request ids: the id of a receive or of an echo is this number plus the slot of its buffer */
-enum { RECEIVE = 1000, ECHO = 1000000 };
+enum { RECEIVE = 1000, ECHO = 1000000, COPY = 2000000 };
 
 static struct rdma_event_channel *ch;
 static struct rdma_cm_id *id;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
-static struct ibv_mr *mr_tgt, *mr_src, *mr_rcv;
-static uint8_t *tgt, *src, *rcv;
+static struct ibv_mr *mr_tgt, *mr_src, *mr_rcv, *mr_ech;
+static uint8_t *tgt, *src, *rcv, *ech, *ech_used;
 static size_t mrlen = 1 << 20, rsize = 65536;
 static int nrecv = 16, ird = 16, ord = 16, echo, tmo = 60;
 static unsigned acc = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
@@ -82,6 +82,23 @@ static void post_recv(uint64_t slot)
 	struct ibv_sge s = { (uintptr_t)(rcv + slot * rsize), rsize, mr_rcv->lkey };
 	struct ibv_recv_wr w = { .wr_id = RECEIVE + slot, .sg_list = &s, .num_sge = 1 }, *b;
 	if (ibv_post_recv(id->qp, &w, &b)) DIE("post_recv");
+}
+
+/* number of buffers for echoes that are not completed yet */
+static int nechoes(void) { return 4 * nrecv; }
+
+/* Copies a received message, and returns the number of its copy; -1 if all copies are in use. The
+ * message's own buffer can then be posted again before the echo is sent: a peer that waits for the
+ * echo never finds the receive queue empty. */
+static int copy_echo(uint64_t slot, uint32_t len)
+{
+	for (int i = 0; i < nechoes(); i++) {
+		if (ech_used[i]) continue;
+		ech_used[i] = 1;
+		memcpy(ech + (size_t)i * rsize, rcv + slot * rsize, len);
+		return i;
+	}
+	return -1;
 }
 
 static void setup(struct rdma_cm_id *c)
@@ -103,6 +120,12 @@ static void setup(struct rdma_cm_id *c)
 	mr_src = ibv_reg_mr(pd, src, mrlen, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	mr_rcv = ibv_reg_mr(pd, rcv, (nrecv + 1) * rsize, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr_tgt || !mr_src || !mr_rcv) DIE("reg_mr");
+	if (echo) {
+		ech = aligned_alloc(4096, ((size_t)nechoes() * rsize + 4095) & ~4095ul);
+		ech_used = calloc(nechoes(), 1);
+		mr_ech = ibv_reg_mr(pd, ech, (size_t)nechoes() * rsize, IBV_ACCESS_LOCAL_WRITE);
+		if (!ech_used || !mr_ech) DIE("reg_mr");
+	}
 	for (i = 0; i < (size_t)nrecv; i++) post_recv(i);
 }
 
@@ -177,8 +200,9 @@ static int poll_cq(int verbose)
 	int n = ibv_poll_cq(cq, 16, wc), sends = 0;
 	for (int i = 0; i < n; i++) {
 		if (wc[i].wr_id >= ECHO) {
-			/* the next message may use the buffer of the echo only now */
-			if (wc[i].status == IBV_WC_SUCCESS && !closed) post_recv(wc[i].wr_id - ECHO);
+			/* a copy is free again; without a copy, the next message may use the buffer only now */
+			if (wc[i].wr_id >= COPY) ech_used[wc[i].wr_id - COPY] = 0;
+			else if (wc[i].status == IBV_WC_SUCCESS && !closed) post_recv(wc[i].wr_id - ECHO);
 		} else if (wc[i].wr_id >= RECEIVE) {
 			uint64_t slot = wc[i].wr_id - RECEIVE;
 			if (wc[i].status == IBV_WC_WR_FLUSH_ERR) continue;
@@ -189,10 +213,17 @@ static int poll_cq(int verbose)
 			if (wc[i].status) { bad = 1; continue; }
 			recvd++;
 			if (echo && !closed) {
+				int copy = copy_echo(slot, wc[i].byte_len);
 				struct ibv_sge s = { (uintptr_t)(rcv + slot * rsize), wc[i].byte_len, mr_rcv->lkey };
-				struct ibv_send_wr w = { .wr_id = ECHO + slot, .opcode = IBV_WR_SEND, .sg_list = &s,
+				if (copy >= 0) {
+					s.addr = (uintptr_t)(ech + (size_t)copy * rsize);
+					s.lkey = mr_ech->lkey;
+					post_recv(slot);
+				}
+				struct ibv_send_wr w = { .wr_id = copy >= 0 ? COPY + (uint64_t)copy : ECHO + slot, .opcode = IBV_WR_SEND, .sg_list = &s,
 					.num_sge = wc[i].byte_len ? 1 : 0, .send_flags = IBV_SEND_SIGNALED }, *b;
 				if (!ibv_post_send(id->qp, &w, &b)) continue;
+				if (copy >= 0) { ech_used[copy] = 0; continue; }
 			}
 			if (!closed) post_recv(slot);
 		} else {
@@ -415,8 +446,11 @@ int main(int argc, char **argv)
 drop:
 		rdma_destroy_qp(cid);
 		ibv_dereg_mr(mr_tgt); ibv_dereg_mr(mr_src); ibv_dereg_mr(mr_rcv);
+		if (mr_ech) ibv_dereg_mr(mr_ech);
+		mr_ech = NULL;
 		ibv_destroy_cq(cq); ibv_dealloc_pd(pd);
-		free(tgt); free(src); free(rcv);
+		free(tgt); free(src); free(rcv); free(ech); free(ech_used);
+		ech = ech_used = NULL;
 		rdma_destroy_id(cid);
 	}
 	return anybad ? 4 : 0;
