@@ -254,7 +254,8 @@ fn a_ticket_describes_one_failure() {
     let again = format!("weft test {} 'mpa/7.1.1-pd-length/taken[length=257]' --seed 5\n", target.display());
     assert!(of_case.status.success(), "{stdout}");
     for expected in [
-        "# MPA-7.1.2-25: The responder accepts private data of every length up to 512 bytes\n",
+        "# nic: it closed the connection (MPA-7.1.2-25)\n\nRequired: The responder accepts private data of every length up \
+         to 512 bytes.\n",
         "| target | nic, in process, virtual clock |\n",
         "| firmware | 2.1\\|beta |\n",
         "; RFC 5044 section 7.1.2, <https://www.rfc-editor.org/rfc/rfc5044#section-7.1.2>\n",

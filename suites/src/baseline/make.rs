@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::BaselineEntry;
+use super::{BaselineEntry, was_tried};
 use crate::model::{CaseInfo, CaseKey, CaseResult, RunReport, Verdict};
 use crate::script::variants;
 
@@ -14,22 +14,36 @@ pub struct FailureBaseline {
     pub entries: Vec<BaselineEntry>,
     /// Number of results that need no entry, because the baseline of the run already expected them.
     pub already_expected: u64,
+    /// Number of cases without a decision that have no entry. A run with such cases is not as
+    /// expected.
+    pub undecided: u64,
 }
 
 /// Returns the entries that expect the failures of a run. A case that passed has an entry if a
-/// violation of another requirement was observed. Errors of the tester and inconclusive cases
-/// without a violation have no entry. A failure that the baseline of the run already expected has
-/// no entry, so that the new entries can be added to that baseline.
+/// violation of another requirement was observed. Errors of the tester have no entry. Inconclusive
+/// cases without a violation have an entry only if `with_undecided` is set. A failure that the
+/// baseline of the run already expected has no entry, so that the new entries can be added to that
+/// baseline.
 ///
 /// If all variants of a case ran and failed with the same signature, and none of them was expected,
 /// the case has one entry. Otherwise, each variant has its own entry, so that no entry expects a
 /// variant that passes. Each entry has this `reason`.
 #[must_use]
-pub fn of_failures(report: &RunReport, reason: &str) -> FailureBaseline {
+pub fn of_failures(report: &RunReport, reason: &str, with_undecided: bool) -> FailureBaseline {
     let known: BTreeSet<&CaseKey> = report.summary.expected.iter().map(|expected| &expected.key).collect();
     let mut failed: BTreeMap<&str, Vec<&CaseResult>> = BTreeMap::new();
-    let mut already_expected = 0;
-    for result in report.results.iter().filter(|result| is_failure(result)) {
+    let (mut already_expected, mut undecided) = (0, 0);
+    for result in &report.results {
+        if is_undecided(result) && !known.contains(&result.key) {
+            if with_undecided {
+                failed.entry(&result.key.case).or_default().push(result);
+            } else {
+                undecided += 1;
+            }
+        }
+        if !is_failure(result) {
+            continue;
+        }
         if known.contains(&result.key) {
             already_expected += 1;
         } else {
@@ -38,7 +52,7 @@ pub fn of_failures(report: &RunReport, reason: &str) -> FailureBaseline {
     }
     let of_case =
         |case: &CaseInfo| failed.get(case.id.as_str()).map_or_else(Vec::new, |failed| entries(case, failed, reason));
-    FailureBaseline { entries: report.cases.iter().flat_map(of_case).collect(), already_expected }
+    FailureBaseline { entries: report.cases.iter().flat_map(of_case).collect(), already_expected, undecided }
 }
 
 /// Returns the entries for a case of which the results `failed` are not expected.
@@ -53,6 +67,11 @@ fn entries(case: &CaseInfo, failed: &[&CaseResult], reason: &str) -> Vec<Baselin
 fn is_failure(result: &CaseResult) -> bool {
     let violates = result.verdict != Verdict::Error && result.failing().next().is_some();
     result.verdict.has_run() && (result.verdict == Verdict::Fail || violates)
+}
+
+/// Returns whether the case was tried, and neither decided nor violated anything.
+fn is_undecided(result: &CaseResult) -> bool {
+    result.verdict == Verdict::Inconclusive && !is_failure(result) && was_tried(result)
 }
 
 fn entry(result: &CaseResult, reason: &str) -> BaselineEntry {

@@ -11,12 +11,14 @@ use super::command::command;
 use super::markdown::escaped;
 use crate::clock;
 use crate::model::{
-    CaseResult, Direction, EvidenceKind, EvidenceSource, Mark, MarkKind, Octets, RequirementVerdict, RunReport, Step,
-    StepKind, Verdict,
+    CaseResult, Direction, EvidenceKind, EvidenceSource, Mark, MarkKind, Octets, RequirementVerdict, RunInfo,
+    RunReport, Step, StepKind, Verdict, labels_text,
 };
 
 /// Number of steps before the end of the failed connection that are listed.
 const STEPS: usize = 8;
+/// Maximum number of characters of the observed behaviour in the title.
+const TITLE: usize = 120;
 /// Number of bytes of a step that are shown.
 const SHOWN: usize = 48;
 /// Number of bytes before the first difference that are shown, if the difference is after the first
@@ -38,7 +40,8 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
     let violated: Vec<&Requirement> =
         if own.is_empty() { observed } else { own }.into_iter().map(|it| it.requirement.row()).collect();
     let ids: Vec<&str> = violated.iter().map(|row| row.id).collect();
-    let mut text = format!("# {}: {}\n\n", ids.join(", "), escaped(&first.title));
+    let mut text =
+        format!("# {}\n\n{}\n\n", escaped(&title(run, first, &ids)), escaped(&format!("Required: {}.", first.title)));
     let identity = run.target.facts();
     let mut facts = vec![
         ("target", format!("{}, {}", run.target.name, run.target.reached_by)),
@@ -49,6 +52,9 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
     }
     if !run.target.deviations.is_empty() {
         facts.push(("deviations", run.target.deviations.join(", ")));
+    }
+    if !run.labels.is_empty() {
+        facts.push(("labels", labels_text(&run.labels)));
     }
     facts.push((
         "tested",
@@ -69,6 +75,9 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
     }
     if let Some(packet) = first.decided_packet {
         text.push_str(&format!("- decided at frame {packet} of the capture\n"));
+        if let Some(capture) = first.evidence.files.iter().find(|file| file.kind == EvidenceKind::Pcapng) {
+            text.push_str(&format!("- its fields and its wrong bytes: `weft explain {} {packet}`\n", capture.path));
+        }
     }
     if let Some([begin, end]) = first.decided_sequence {
         text.push_str(&format!("- bytes in this frame: relative TCP sequence numbers {begin} to {end}\n"));
@@ -109,10 +118,24 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         text.push_str(&format!("- {}\n", dropped.sentence()));
     }
     text.push_str(&format!(
-        "\n## How to expect it in later runs\n\nAdd this entry with a reason to the target file:\n\n```toml\n{}```\n",
+        "\n## How to expect it in later runs\n\nAdd this entry with a reason to the target file, or to a file for `--baseline`:\n\n```toml\n{}```\n",
         visible(&baseline_entry(case, first))
     ));
     Some(text)
+}
+
+/// Returns what the target does wrong, in one line, and the first of the violated requirements.
+fn title(run: &RunInfo, failure: &CaseResult, ids: &[&str]) -> String {
+    let actual = failure.actual.as_ref().unwrap_or(&failure.explanation);
+    let mut what: String = actual.chars().take(TITLE).collect();
+    if what.len() < actual.len() {
+        what.push_str("...");
+    }
+    let more = match ids.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    format!("{}: {what} ({}{more})", run.target.name, ids.first().copied().unwrap_or_default())
 }
 
 /// Returns a requirement as an item of a list: weft's summary, the specification's own words, and a

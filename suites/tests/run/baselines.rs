@@ -77,7 +77,7 @@ async fn an_entry_that_matches_nothing_is_reported() {
 #[tokio::test]
 async fn the_baseline_of_a_run_expects_its_failures() {
     let report = failing(Vec::new()).await;
-    let FailureBaseline { entries, already_expected } = of_failures(&report, "ticket \"7\"");
+    let FailureBaseline { entries, already_expected, .. } = of_failures(&report, "ticket \"7\"", false);
     assert_eq!(already_expected, 0);
     let [one] = &entries[..] else { panic!("{entries:?}") };
     assert_eq!((one.case.as_str(), one.outcome, one.reason.as_str()), (CASE, Verdict::Fail, "ticket \"7\""));
@@ -90,17 +90,17 @@ async fn the_baseline_of_a_run_expects_its_failures() {
     let mut some = report.clone();
     some.results[3].verdict = Verdict::Pass;
     some.results[3].requirements.clear();
-    let of_variants = of_failures(&some, "x").entries;
+    let of_variants = of_failures(&some, "x", false).entries;
     assert!(of_variants.len() == 15 && of_variants.iter().all(|one| one.case.starts_with(&format!("{CASE}[octet="))));
 }
 
 /// The new entries and the baseline of the run together expect all failures, and no entry is stale.
 #[tokio::test]
 async fn a_failure_that_is_already_expected_has_no_new_entry() {
-    let all = of_failures(&failing(vec![entry("mpa/*", "MPA-7.1.1-2")]).await, "new");
-    assert_eq!(all, FailureBaseline { entries: Vec::new(), already_expected: 16 });
+    let all = of_failures(&failing(vec![entry("mpa/*", "MPA-7.1.1-2")]).await, "new", false);
+    assert_eq!(all, FailureBaseline { entries: Vec::new(), already_expected: 16, undecided: 0 });
     let known = [3, 4].map(|octet| entry(&format!("{CASE}[octet={octet}]"), "MPA-7.1.1-2")).to_vec();
-    let FailureBaseline { entries, already_expected } = of_failures(&failing(known.clone()).await, "new");
+    let FailureBaseline { entries, already_expected, .. } = of_failures(&failing(known.clone()).await, "new", false);
     assert_eq!((entries.len(), already_expected), (14, 2));
     assert!(entries.iter().all(|one| one.reason == "new" && known.iter().all(|known| known.case != one.case)));
     let both = merged(&known, entries);
@@ -150,7 +150,20 @@ async fn the_baseline_of_a_run_expects_what_was_also_observed() {
     };
     let report = run(Vec::new()).await;
     assert_eq!((report.summary.counts.fail, report.summary.exit_code), (0, ExitCode::Unexpected));
-    let entries = of_failures(&report, "ticket 7").entries;
+    let entries = of_failures(&report, "ticket 7", false).entries;
     assert!(!entries.is_empty() && entries.iter().all(|one| one.outcome == Verdict::Pass), "{entries:?}");
     assert_eq!(run(entries).await.summary.exit_code, ExitCode::AsExpected);
+}
+
+#[tokio::test]
+async fn a_case_without_a_decision_has_an_entry_on_request() {
+    let mut report = failing(Vec::new()).await;
+    let first = report.results[0].key.to_string();
+    report.results[0].verdict = Verdict::Inconclusive;
+    report.results[0].requirements.iter_mut().for_each(|judged| judged.verdict = Verdict::Inconclusive);
+    let without = of_failures(&report, "x", false);
+    assert!(without.undecided == 1 && without.entries.iter().all(|entry| entry.case != first), "{without:?}");
+    let with = of_failures(&report, "x", true);
+    let entry = with.entries.iter().find(|entry| entry.case == first).unwrap();
+    assert_eq!((with.undecided, entry.outcome), (0, Verdict::Inconclusive));
 }

@@ -259,8 +259,11 @@ async fn html_folds_passed_cases_and_cases_for_other_targets() {
 async fn html_folds_long_lists() {
     let out = tempfile::tempdir().unwrap();
     let mut report = key_case(deviating(), out.path()).await;
-    for (number, result) in report.results.iter_mut().enumerate() {
-        result.actual = Some(format!("it did the wrong thing, of kind {number}"));
+    // Each result violates another requirement, and has another text without numbers.
+    for (number, (result, (id, _))) in report.results.iter_mut().zip(weft_core::requirement::all()).enumerate() {
+        let words = "wrong ".repeat(number + 1);
+        result.actual = Some(format!("it did the {words}thing, of kind {number}"));
+        result.requirements[0].requirement = id;
     }
     report.summary.stale = (0..9).map(|number| format!("mpa/none/{number}: there is no such case")).collect();
     let text = report::html(&report, out.path()).unwrap();

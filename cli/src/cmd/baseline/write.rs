@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// Use this reason in each entry (default: the id of the run)
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    /// Also expect the cases that were tried without a decision
+    #[arg(long)]
+    inconclusive: bool,
     /// Look up run ids in this store: a folder with results.sqlite, or a URL
     ///
     /// Set the password of PostgreSQL in PGPASSWORD.
@@ -53,7 +56,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(reason) => reason.clone(),
         None => format!("fails since run {}", report.run.id),
     };
-    let FailureBaseline { entries, already_expected } = of_failures(&report, &reason);
+    let FailureBaseline { entries, already_expected, undecided } =
+        of_failures(&report, &reason, arguments.inconclusive);
     let head = format!("# Known failures of {}, from run {}", report.run.target.name, report.run.id);
     let text = format!("{}\n\n{}", visible_in_line(&head), to_toml(&entries));
     match &arguments.output {
@@ -70,5 +74,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         count => format!("; its baseline already expected {}", counted(count, "result")),
     };
     note(&format!("{count} for a run with {failures}{known}"));
+    if undecided > 0 {
+        let cases = counted(undecided, "case");
+        note(&format!("{cases} without a decision: no entry, so such a run exits with 3; --inconclusive adds entries"));
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -215,7 +215,9 @@ mod tests {
     #[test]
     fn markdown_has_the_same_content() {
         let text = ticket(Some(Vec::new())).markdown();
-        for part in ["# 10.1.0.1:7174", "RDMAP-4.8-37 (MUST", "Terminate", "byte 86 to 88", "`a ticket.pcapng`"] {
+        for part in
+            ["# 10.1.0.1:7174", "RDMAP-4.8-37 (MUST", "Terminate", "bytes 86 to 88 are wrong", "`a ticket.pcapng`"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(text.contains("customer's \\<capture\\>.pcap"), "{text}");
