@@ -1,8 +1,9 @@
 #!/bin/sh
-# iser-run.sh IMMEDIATE: many kinds of SCSI commands, some of which the target rejects. IMMEDIATE is
-# the ImmediateData of the session, Yes or No.
+# iser-run.sh IMMEDIATE R2T: many kinds of SCSI commands, some of which the target rejects. IMMEDIATE
+# is the ImmediateData of the session, and R2T is its InitialR2T, Yes or No.
 # shellcheck source=lib.sh
 . /host/s/lib.sh
+portal=$target:3260
 mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi /var/lock
 rm -rf /var/lib/iscsi/* /etc/iscsi/nodes /etc/iscsi/send_targets   # of an earlier scenario
 echo 'InitiatorName=iqn.2026-11.lab.siw:initiator' >/etc/iscsi/initiatorname.iscsi
@@ -18,7 +19,7 @@ node.session.err_timeo.lu_reset_timeout = 30
 node.session.initial_login_retry_max = 2
 node.session.cmds_max = 32
 node.session.queue_depth = 16
-node.session.iscsi.InitialR2T = Yes
+node.session.iscsi.InitialR2T = $2
 node.session.iscsi.ImmediateData = $1
 node.session.iscsi.FirstBurstLength = 65536
 node.session.iscsi.MaxBurstLength = 262144
@@ -28,8 +29,8 @@ node.session.scan = auto
 EOF
 modprobe ib_iser; modprobe sd_mod; modprobe sg
 pidof iscsid >/dev/null || { iscsid -f >/tmp/iscsid.log 2>&1 & sleep 1; }
-run iscsiadm -m discovery -t sendtargets -p 10.1.0.1:3260 -I iser
-run iscsiadm -m node -T iqn.2026-11.lab.siw:target0 -p 10.1.0.1:3260 -I iser --login
+run iscsiadm -m discovery -t sendtargets -p "$portal" -I iser
+run iscsiadm -m node -T iqn.2026-11.lab.siw:target0 -p "$portal" -I iser --login
 has_disk() { ls -d /sys/block/sd* >/dev/null 2>&1; }
 wait_for has_disk
 sleep 1   # the kernel reads the partition table
@@ -44,7 +45,7 @@ for bytes in 512 4096 65536 131072; do ulptool fill $bytes $bytes /tmp/w$bytes; 
 run sg_raw -s 512   -i /tmp/w512   "$generic" 2a 00 00 00 00 08 00 00 01 00
 run sg_raw -s 4096  -i /tmp/w4096  "$generic" 2a 00 00 00 00 10 00 00 08 00
 run sg_raw -s 65536 -i /tmp/w65536 "$generic" 2a 00 00 00 00 80 00 00 80 00
-[ "$1" = No ] || run sg_raw -s 131072 -i /tmp/w131072 "$generic" 8a 00 00 00 00 00 00 00 02 00 00 00 01 00 00 00
+[ "$1$2" != YesYes ] || run sg_raw -s 131072 -i /tmp/w131072 "$generic" 8a 00 00 00 00 00 00 00 02 00 00 00 01 00 00 00
 run sg_raw -r 512   -o /tmp/r512   "$generic" 28 00 00 00 00 08 00 00 01 00
 run sg_raw -r 4096  -o /tmp/r4096  "$generic" 28 00 00 00 00 10 00 00 08 00
 run sg_raw -r 65536 -o /tmp/r65536 "$generic" 88 00 00 00 00 00 00 00 00 80 00 00 00 80 00 00
@@ -55,5 +56,5 @@ run sg_write_same --10 --lba=16 --num=8 --in=/tmp/w512 --xferlen=512 "$generic"
 run sg_raw -r 4096 -o /tmp/re "$generic" 28 00 00 10 00 00 00 00 08 00
 run sg_raw "$generic" e0 00 00 00 00 00
 run sg_reset -d "$generic"
-run iscsiadm -m node -T iqn.2026-11.lab.siw:target0 -p 10.1.0.1:3260 -I iser --logout
+run iscsiadm -m node -T iqn.2026-11.lab.siw:target0 -p "$portal" -I iser --logout
 tail -n 3 /tmp/iscsid.log

@@ -1,11 +1,15 @@
 #!/bin/sh
-# Functions that the scenarios share. The scenarios run in the guests, in the shell of busybox.
+# Functions and variables that the scenarios share. The scenarios run in the guests, in the shell of
+# busybox. make-captures writes addresses.sh: target, initiator, ip_version, own_address, and
+# target_in_url (with brackets for IPv6).
+# shellcheck disable=SC1091
+. /host/s/addresses.sh
 # run COMMAND...: run a command, and print it with the first lines of its output and its status.
 run() {
     echo "+ $*"
-    "$@" >/tmp/run.out 2>&1
+    "$@" >/tmp/run.$$ 2>&1
     status=$?
-    head -n 16 /tmp/run.out
+    head -n 16 /tmp/run.$$
     echo "= $status"
 }
 
@@ -17,4 +21,20 @@ wait_for() {
         [ $tries -lt 100 ] || { echo "never: $*"; exit 1; }
         usleep 100000
     done
+}
+
+# on_target SCRIPT...: run a script of this folder on the target during the capture, with its
+# arguments, and wait until it ends. Only the initiator can use this.
+on_target() {
+    echo "+ on the target: $*"
+    echo "$*" >/host/request.new && mv /host/request.new /host/request
+    tries=0
+    until [ -e /host/answer ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 700 ] || { echo "no answer of the target"; echo "= 1"; exit 1; }
+        usleep 100000
+    done
+    { read -r status; head -n 16; } </host/answer
+    rm /host/answer
+    echo "= $status"
 }

@@ -1,14 +1,11 @@
 #!/bin/sh
-# nfs-run.sh VERSION: files and folders of the export, with NFS version 3 or 4.1.
-# shellcheck source=lib.sh
-. /host/s/lib.sh
-version=$1 mnt=/mnt
-modprobe rpcrdma; modprobe nfsv3; modprobe nfsv4
-case $version in
-3) run ulptool mount 10.1.0.1:/export $mnt nfs "vers=3,proto=rdma,port=20049,nolock,addr=10.1.0.1,mountaddr=10.1.0.1,mountport=20048,mountproto=tcp,mountvers=3,rsize=65536,wsize=65536,sec=sys" ;;
-*) run ulptool mount 10.1.0.1:/ $mnt nfs4 "vers=$version,proto=rdma,port=20049,addr=10.1.0.1,clientaddr=10.1.0.2,rsize=65536,wsize=65536,sec=sys" ;;
+# nfs-run.sh VERSION: files and folders of the export, with NFS version 3, 4.1 or 4.2.
+# shellcheck source=nfs-mount.sh
+. /host/s/nfs-mount.sh
+case $1 in
+3) mount_nfs3 ;;
+*) mount_nfs4 "$1" ;;
 esac
-grep " $mnt " /proc/mounts
 run ls $mnt
 run ulptool pread $mnt/small 0 700
 run ulptool pread $mnt/page 0 4096 direct

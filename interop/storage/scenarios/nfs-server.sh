@@ -1,5 +1,5 @@
 #!/bin/sh
-# knfsd on 10.1.0.1:20049. It exports a tmpfs.
+# knfsd on port 20049. It exports a tmpfs.
 mkdir -p /export /var/lib/nfs/v4recovery /var/lib/nfs/sm /run/rpcbind /var/lib/nfs/rpc_pipefs
 mount -t tmpfs -o size=64m export /export
 ulptool fill 21 700 /export/small; ulptool fill 22 4096 /export/page; ulptool fill 23 100000 /export/large

@@ -1,5 +1,7 @@
 #!/bin/sh
-# nvmet on 10.1.0.1:4420 with one namespace: 64 MB in memory (null_blk), blocks of 512 bytes.
+# nvmet on port 4420 with one namespace: 64 MB in memory (null_blk), blocks of 512 bytes.
+# shellcheck source=lib.sh
+. /host/s/lib.sh
 modprobe null_blk nr_devices=0; modprobe nvmet-rdma
 disk=/sys/kernel/config/nullb/nullb0
 mkdir $disk && cd $disk || exit 1
@@ -12,7 +14,7 @@ mkdir namespaces/1; printf /dev/nullb0 >namespaces/1/device_path
 echo 11111111-2222-3333-4444-555555555555 >namespaces/1/device_uuid
 echo 1 >namespaces/1/enable
 mkdir $nvmet/ports/1 && cd $nvmet/ports/1 || exit 1
-echo rdma >addr_trtype; echo ipv4 >addr_adrfam; echo 10.1.0.1 >addr_traddr; echo 4420 >addr_trsvcid
+echo rdma >addr_trtype; echo "ipv$ip_version" >addr_adrfam; echo "$target" >addr_traddr; echo 4420 >addr_trsvcid
 echo 4096 >param_inline_data_size
 ln -s $subsystem subsystems/
 cat param_inline_data_size

@@ -16,4 +16,11 @@ printf '%s\n' 'sunrpc 111/tcp portmapper' 'sunrpc 111/udp portmapper' 'nfs 2049/
 printf '%s\n' 'portmapper 100000' 'nfs 100003' 'mountd 100005' >/etc/rpc
 printf '%s\n' 'passwd: files' 'group: files' 'hosts: files' 'services: files' 'protocols: files' 'rpc: files' >/etc/nsswitch.conf
 echo '127.0.0.1 localhost' >/etc/hosts
+# The guests boot without IPv6.
+# shellcheck disable=SC1091
+. /host/s/addresses.sh
+[ "$ip_version" = 4 ] || {
+    for interface in all default eth0; do echo 0 >/proc/sys/net/ipv6/conf/$interface/disable_ipv6; done
+    /usr/bin/ip -6 addr add "$own_address/64" dev eth0 nodad || exit 1
+}
 [ -e /sys/kernel/tracing/set_event ] && [ -d /sys/kernel/config ]

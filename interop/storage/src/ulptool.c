@@ -4,8 +4,10 @@
  *   ulptool fill SEED BYTES FILE                write a pseudo-random pattern, see pat()
  *   ulptool pwrite FILE OFF LEN SEED [direct]   one pwrite(2) of the pattern
  *   ulptool pread FILE OFF LEN [direct]         one pread(2)
- * pwrite and pread print one line: operation, file, offset, length, result, and the hash (FNV-1a, 64
- * bits) of the bytes.
+ *   ulptool setxattr FILE NAME LEN SEED         one setxattr(2) of the pattern
+ *   ulptool getxattr FILE NAME                  one getxattr(2) of at most 64 KiB
+ * The last four print one line: operation, file, offset or name, length, result, and the hash (FNV-1a,
+ * 64 bits) of the bytes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /* the pattern of SEED: xorshift64*, 8 bytes in each step, little endian */
@@ -50,6 +53,22 @@ int main(int c, char **v)
         if (f < 0 || write(f, b, n) != (ssize_t)n) { perror(v[4]); return 1; }
         close(f);
         printf("fill %s %zu fnv %016llx\n", v[4], n, (unsigned long long)fnv(b, n));
+        return 0;
+    }
+    if (c >= 6 && !strcmp(v[1], "setxattr")) {
+        size_t n = strtoull(v[4], 0, 0);
+        unsigned char *b = malloc(n + 8);
+        if (!b) return 1;
+        pat(strtoull(v[5], 0, 0), b, n);
+        if (setxattr(v[2], v[3], b, n, 0)) { printf("setxattr %s %s len %zu: %s\n", v[2], v[3], n, strerror(errno)); return 1; }
+        printf("setxattr %s %s len %zu fnv %016llx\n", v[2], v[3], n, (unsigned long long)fnv(b, n));
+        return 0;
+    }
+    if (c >= 4 && !strcmp(v[1], "getxattr")) {
+        static unsigned char b[65536];
+        ssize_t r = getxattr(v[2], v[3], b, sizeof b);
+        if (r < 0) { printf("getxattr %s %s: %s\n", v[2], v[3], strerror(errno)); return 1; }
+        printf("getxattr %s %s -> %zd fnv %016llx\n", v[2], v[3], r, (unsigned long long)fnv(b, r));
         return 0;
     }
     int wr = c >= 6 && !strcmp(v[1], "pwrite"), rd = c >= 5 && !strcmp(v[1], "pread");

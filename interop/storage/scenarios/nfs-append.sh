@@ -1,0 +1,3 @@
+#!/bin/sh
+# nfs-append.sh FILE: write to a file of the server.
+echo more >>"$1"
