@@ -62,8 +62,8 @@ named! {
 }
 
 named! {
-    /// A contradiction between a command and the operations that serve it. It is not a violated
-    /// requirement.
+    /// A contradiction between a command and the operations that serve it, or a cancellation. It is
+    /// not a violated requirement.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum NoteKind {
         /// A Write with the STag of the command, but not inside its buffer.
@@ -80,6 +80,8 @@ named! {
         IdUsedAgain = "id_used_again",
         /// A response to nothing.
         ResponseToNothing = "response_to_nothing",
+        /// The sender of the command cancelled it while it was in flight.
+        Cancelled = "cancelled",
     }
 }
 
@@ -95,6 +97,7 @@ impl NoteKind {
             NoteKind::TooMuchData => "more data than the command describes",
             NoteKind::IdUsedAgain => "a new command with the same id before a response",
             NoteKind::ResponseToNothing => "a response without a command",
+            NoteKind::Cancelled => "cancelled by its sender",
         }
     }
 }
@@ -102,7 +105,7 @@ impl NoteKind {
 /// A note about a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IoNote {
-    /// The kind of contradiction.
+    /// The kind of note.
     #[serde(serialize_with = "note_name")]
     pub kind: NoteKind,
     /// The first frame that shows it.
@@ -213,7 +216,8 @@ pub struct IoCommand {
     pub finding_count: u64,
     /// The first [`MAX_FINDINGS`] of these findings.
     pub findings: Vec<CommandFinding>,
-    /// Contradictions between the command and the operations. Each kind is listed once.
+    /// Contradictions between the command and the operations, and a cancellation. Each kind is
+    /// listed once.
     pub notes: Vec<IoNote>,
     /// Whether bytes of the connection are missing in the capture, or damaged, while the command
     /// was in flight. Then bytes and operations can be too few. For [`CommandState::NoCommand`],

@@ -11,7 +11,7 @@ use super::access::{Access, AccessKind};
 use super::adapters;
 use super::command::{IoCommand, NoteKind};
 use super::early::{Early, EarlyEnd};
-use super::event::{Begin, Buffer, Data, Describe, IoEvent};
+use super::event::{Begin, Buffer, CancelledCommand, Data, Describe, IoEvent};
 use super::tracked::{CommandOrigin, MAX_BUFFERS, TrackedCommand};
 use super::transport::Transport;
 use crate::context::Context;
@@ -244,6 +244,12 @@ impl IoConnection {
                     }
                 }
                 IoEvent::End(end) => self.end(EarlyEnd { direction, protocol, end, began: span.0, ended: span.1 }),
+                IoEvent::Interim { id, async_id } => {
+                    if let Some(command) = self.latest(direction.peer(), id) {
+                        command.async_id = Some(async_id);
+                    }
+                }
+                IoEvent::Cancel(cancelled) => self.cancel(direction, cancelled, span.1.frame),
                 IoEvent::Unread => self.record_gap(),
             }
         }
@@ -253,6 +259,22 @@ impl IoConnection {
     /// The latest command in flight of `direction` with this id.
     fn latest(&mut self, direction: Direction, id: u64) -> Option<&mut TrackedCommand> {
         self.in_flight.iter_mut().rfind(|command| (command.direction, command.id()) == (direction, id))
+    }
+
+    /// Adds a note to the command that a CANCEL in frame `frame` names. The response can be
+    /// delivered before the CANCEL, so an answered command can be the one.
+    fn cancel(&mut self, direction: Direction, cancelled: CancelledCommand, frame: FrameNumber) {
+        let is_named = |command: &&mut TrackedCommand| {
+            let has_name = match cancelled {
+                CancelledCommand::Id(id) => command.id() == id,
+                CancelledCommand::Async(async_id) => command.async_id == Some(async_id),
+            };
+            command.direction == direction && has_name && command.is_in_flight_at(frame)
+        };
+        let commands = self.recent.iter_mut().chain(&mut self.in_flight);
+        if let Some(command) = commands.filter(is_named).max_by_key(|command| command.serial) {
+            command.note(NoteKind::Cancelled, frame);
+        }
     }
 
     /// What all commands of `direction` have in common.
@@ -618,6 +640,20 @@ mod tests {
             assert_eq!(found.iter().filter(|command| !command.notes.is_empty()).count(), 2 * usize::from(is_complete));
             assert!(found.iter().all(|command| command.gap != is_complete));
         }
+    }
+
+    /// Only the connection can decide whether a Write after the status is a contradiction.
+    #[test]
+    fn a_command_itself_does_not_judge_a_late_write() {
+        let mut connection = connection();
+        begin(&mut connection, 1, 5);
+        end(&mut connection, 1, 6);
+        let (kind, direction, first) = (AccessKind::Write { is_last: true }, Direction::Reverse, at(7));
+        let Buffer { stag, offset, len } = BUFFER;
+        let command = connection.recent.front_mut().unwrap();
+        command.write(&Access { kind, direction, stag, offset, len, first, latest: first }, true);
+        let found = finish(connection);
+        assert!(found[0].notes.is_empty(), "{found:#?}");
     }
 
     #[test]

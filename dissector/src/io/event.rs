@@ -13,6 +13,15 @@ pub(super) enum IoEvent {
     Data(Data),
     /// The message has the status of a command.
     End(End),
+    /// The receiver of the command gave it a second number, and will send the status later.
+    Interim {
+        /// As in [`Begin::id`].
+        id: u64,
+        /// The second number.
+        async_id: u64,
+    },
+    /// The sender of a command requests that its peer ends the command early.
+    Cancel(CancelledCommand),
     /// A part of the message could not be read. It can have begins and ends of commands.
     Unread,
 }
@@ -74,6 +83,15 @@ pub(super) struct End {
     pub(super) is_error: bool,
     /// Length in bytes of the data in the message itself.
     pub(super) inline_bytes: u64,
+}
+
+/// The command that a CANCEL names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CancelledCommand {
+    /// By its [`Begin::id`].
+    Id(u64),
+    /// By the number of its interim response.
+    Async(u64),
 }
 
 /// A buffer that a command advertises.

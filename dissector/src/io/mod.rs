@@ -29,9 +29,10 @@
 //! deliver a unit of one direction before an earlier unit of the other direction. So an access or a
 //! response without a command waits until the direction of the commands is read up to its frame.
 //!
-//! **Notes.** An [`IoNote`] is about a contradiction between the layers, for example a Write
-//! outside the buffer of its command. It is not a violated requirement. If the capture lacks bytes
-//! of the connection or its start, there are no notes that depend on these bytes.
+//! **Notes.** An [`IoNote`] is about a cancellation, or a contradiction between the layers, for
+//! example a Write outside the buffer of its command. It is not a violated requirement. If the
+//! capture lacks bytes of the connection or its start, there are no notes that depend on these
+//! bytes.
 //!
 //! **Memory.** It does not depend on the number of commands. At most [`MAX_OUTSTANDING`] commands
 //! of a connection, and [`MAX_ALL_OUTSTANDING`] of all connections, are followed at a time. A

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::command::{CommandState, IoCommand, Latency};
+use super::command::{CommandState, IoCommand, Latency, NoteKind};
 use super::tracker::IoTotals;
 use crate::format::counted;
 
@@ -128,7 +128,10 @@ fn meanwhile(command: &IoCommand, line: &mut String) {
         line.push_str("  gap: bytes are missing");
     }
     for note in &command.notes {
-        let _ = write!(line, "  note: {}, frame {}", note.kind.text(), note.frame);
+        let _ = match note.kind {
+            NoteKind::Cancelled => write!(line, "  note: cancelled in frame {}", note.frame),
+            kind => write!(line, "  note: {}, frame {}", kind.text(), note.frame),
+        };
         if note.count > 1 {
             let _ = write!(line, ", {} times", note.count);
         }

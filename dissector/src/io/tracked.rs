@@ -85,6 +85,8 @@ pub(super) struct TrackedCommand {
     pub(super) began: CapturePoint,
     /// The last segment of the response.
     pub(super) answered: Option<CapturePoint>,
+    /// The second number of the command, from its interim response.
+    pub(super) async_id: Option<u64>,
     /// The advertised buffers.
     buffers: Vec<Buffer>,
     /// Number of retransmissions on the connection before the command.
@@ -121,6 +123,7 @@ impl TrackedCommand {
             direction,
             began,
             answered: None,
+            async_id: None,
             buffers,
             retransmissions_before,
             data,
@@ -186,7 +189,8 @@ impl TrackedCommand {
             latest.bytes += access.len;
         }
         self.open_write = (!is_last).then_some((access.stag, next));
-        self.add_data(access, true);
+        // A late Write is judged by the connection, which knows whether the capture has gaps.
+        self.add_data(access, false);
     }
 
     /// Records a Read Request for bytes of a buffer.

@@ -135,12 +135,12 @@ impl IoTracker {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         let (before, memory_before) = (connection.outstanding(), connection.memory());
         change(connection);
-        if self.outstanding - before + connection.outstanding() > MAX_ALL_OUTSTANDING {
+        if self.outstanding.saturating_sub(before) + connection.outstanding() > MAX_ALL_OUTSTANDING {
             connection.drop_oldest();
         }
         let after = connection.outstanding();
-        self.memory = self.memory - memory_before + connection.memory();
-        self.outstanding = self.outstanding - before + after;
+        self.memory = self.memory.saturating_sub(memory_before) + connection.memory();
+        self.outstanding = self.outstanding.saturating_sub(before) + after;
         if before != after {
             self.series.record(time, self.outstanding as u64);
         }
@@ -223,7 +223,7 @@ impl Sink for IoTracker {
         let now = self.now;
         self.update(stream, now, IoConnection::finish);
         if let Some(connection) = self.connections.remove(&stream) {
-            self.memory -= connection.memory();
+            self.memory = self.memory.saturating_sub(connection.memory());
         }
         if self.connections.is_empty() {
             self.connections.shrink_to_fit();

@@ -1,11 +1,11 @@
 //! The adapter of iSER. A request of iSCSI begins a command, and the response with the same
-//! Initiator Task Tag (ITT) ends it.
+//! Initiator Task Tag (ITT) ends it. A Reject ends the command whose header it copies.
 
 use std::fmt::Write as _;
 
 use super::super::command::DataFlow;
 use super::super::event::{Begin, Buffer, Data, End, IoEvent};
-use crate::upper::iser::{Blocks, Content, Message, Pdu, Residual, ScsiCommand, ScsiResponse, names};
+use crate::upper::iser::{Blocks, Content, Message, Opcode, Pdu, Residual, ScsiCommand, ScsiResponse, names};
 
 /// The ITT of a PDU that belongs to no request, for example of a NOP-Out that answers a ping.
 const NO_TAG: u32 = u32::MAX;
@@ -13,14 +13,39 @@ const NO_TAG: u32 = u32::MAX;
 const GOOD: [u8; 2] = [0x00, 0x04];
 /// The responses "Function complete" and "Function succeeded" of task management.
 const FUNCTION_DONE: [u8; 2] = [0, 7];
+/// The requests that begin a command.
+const REQUESTS: [Opcode; 6] = [
+    Opcode::NOP_OUT,
+    Opcode::SCSI_COMMAND,
+    Opcode::TASK_REQUEST,
+    Opcode::LOGIN_REQUEST,
+    Opcode::TEXT_REQUEST,
+    Opcode::LOGOUT_REQUEST,
+];
+/// The reject reason "Data digest error". The command continues: the initiator can send the PDU
+/// again, or the target sends a response (RFC 7143 section 7.8).
+const DATA_DIGEST_ERROR: u8 = 2;
 
 /// Adds what `message` means to `events`.
 pub(super) fn read(message: &Message, events: &mut Vec<IoEvent>) {
-    if let Message::Pdu(pdu) = message
-        && pdu.task_tag() != NO_TAG
-    {
-        events.extend(event(pdu));
+    let Message::Pdu(pdu) = message else { return };
+    match pdu.content() {
+        Content::Reject { reason, .. } => events.extend(rejection(pdu, reason)),
+        _ if pdu.task_tag() != NO_TAG => events.extend(event(pdu)),
+        _ => {}
     }
+}
+
+/// The end of a rejected command. A rejected Data-Out or SNACK Request ends no command, because a
+/// response follows (RFC 7143 section 11.17.1).
+fn rejection(pdu: &Pdu, reason: u8) -> Option<IoEvent> {
+    let rejected = pdu.rejected?;
+    let ends = REQUESTS.contains(&rejected.opcode) && rejected.task_tag != NO_TAG && reason != DATA_DIGEST_ERROR;
+    ends.then(|| {
+        let name = named("reason", reason.into(), names::reject_reason(reason.into()));
+        let (id, status) = (rejected.task_tag.into(), format!("rejected: {name}"));
+        IoEvent::End(End { id, queue: None, status, is_error: true, inline_bytes: 0 })
+    })
 }
 
 fn event(pdu: &Pdu) -> Option<IoEvent> {
@@ -252,6 +277,34 @@ mod tests {
         assert_eq!(status("26800000", "00000000"), named("connection or session closed successfully", false));
         assert_eq!(status("24800000", "00000000"), named("Text Response", false));
         assert_eq!(status("20800000", "00000000"), named("NOP-In", false));
+    }
+
+    /// The data segment is the BHS of the rejected PDU (RFC 7143 section 11.17.4).
+    #[test]
+    fn a_reject_ends_the_command_whose_header_it_has() {
+        let zero = "0000000000000000";
+        let reject = |reason: &str, opcode: &str, tag: &str, rest: &str| {
+            let bhs = format!(
+                "3f80{reason}00 00000030 {zero} ffffffff 00000000 00000001 00000002
+                 00000003 00000000 {zero}"
+            );
+            event_of(NO_BUFFERS, &bhs, &format!("{opcode}800000 00000000 {zero} {tag} {rest}"))
+        };
+        let rest = "00000000 00000007 00000008 00000000000000000000000000000000";
+        let status = |event| match event {
+            Some(IoEvent::End(end)) => Some((end.id, end.status, end.is_error)),
+            None => None,
+            other => panic!("{other:?}"),
+        };
+        let rejected = |text: &str| Some((0x2000_0000, format!("rejected: {text}"), true));
+        assert_eq!(status(reject("05", "01", "20000000", rest)), rejected("Command not supported"));
+        assert_eq!(status(reject("0a", "44", "20000000", rest)), rejected("Long op reject"));
+        assert_eq!(status(reject("99", "42", "20000000", rest)), rejected("reason 0x99"));
+        // Data-Out, a PDU without a task, a resent PDU, and a header without its last octet.
+        assert_eq!(reject("09", "05", "20000000", rest), None);
+        assert_eq!(reject("09", "00", "ffffffff", rest), None);
+        assert_eq!(reject("02", "01", "20000000", rest), None);
+        assert_eq!(reject("05", "01", "20000000", &rest[..rest.len() - 2]), None);
     }
 
     #[test]

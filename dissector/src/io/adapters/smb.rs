@@ -2,7 +2,7 @@
 //! response with the same message ID ends it. An interim response (STATUS_PENDING) does not end it.
 
 use super::super::command::DataFlow;
-use super::super::event::{Begin, Buffer, End, IoEvent};
+use super::super::event::{Begin, Buffer, CancelledCommand, End, IoEvent};
 use crate::upper::smb_direct::SmbState;
 use crate::upper::smb2::{
     Body, Channel, Command, CompoundEnd, FileId, Header, InfoClass, Message, Request, Response, Status, names,
@@ -25,10 +25,14 @@ fn add(message: &Message, events: &mut Vec<IoEvent>) {
     let Message::Compound(compound) = message else { return events.push(IoEvent::Unread) };
     for pdu in &compound.pdus {
         events.extend(match &pdu.body {
-            // A CANCEL has the message ID of the request that it cancels. It has no response.
-            Body::Request(_) if pdu.header.command == Command::CANCEL => None,
+            // A CANCEL names the request that it cancels, and has no response. After an interim
+            // response, only the AsyncId counts (MS-SMB2 section 3.3.5.16).
+            Body::Request(_) if pdu.header.command == Command::CANCEL => {
+                let by_id = CancelledCommand::Id(pdu.header.message_id);
+                Some(IoEvent::Cancel(pdu.header.async_id.map_or(by_id, CancelledCommand::Async)))
+            }
             Body::Request(request) => Some(IoEvent::Begin(begin(&pdu.header, request))),
-            Body::Response(response) => end(&pdu.header, response).map(IoEvent::End),
+            Body::Response(response) => interim(&pdu.header).or_else(|| end(&pdu.header, response).map(IoEvent::End)),
         });
     }
     if compound.end != CompoundEnd::Complete {
@@ -60,6 +64,12 @@ fn begin(header: &Header, request: &Request) -> Begin {
             is_cut || !channel.is_valid || channel.channel == Channel::RDMA_TRANSFORM
         }),
     }
+}
+
+/// The AsyncId that an interim response gives to its request.
+fn interim(header: &Header) -> Option<IoEvent> {
+    let async_id = header.async_id.filter(|_| header.status == Some(Status::PENDING))?;
+    Some(IoEvent::Interim { id: header.message_id, async_id })
 }
 
 /// The end of a command; `None` if the response is an interim response or a notification.
@@ -119,7 +129,8 @@ fn parameters(command: Command, request: &Request) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::command::{CommandState, IoCommand};
+    use super::super::super::command::{CommandState, IoCommand, NoteKind};
+    use super::super::super::text::command_line;
     use super::super::testing::Talk;
     use super::*;
     use crate::testing::hex;
@@ -247,15 +258,35 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_and_a_notification_are_no_commands() {
+    fn a_cancel_is_a_note_and_a_notification_is_no_command() {
         let mut talk = negotiated();
         send(&mut talk, 0, (Command::ECHO, 7), Status::SUCCESS, "0400 0000");
         send(&mut talk, 0, (Command::CANCEL, 7), Status::SUCCESS, "0400 0000");
         let notification = format!("1800 0000 00000000 {FILE}");
         send(&mut talk, 1, (Command::OPLOCK_BREAK, u64::MAX), Status::SUCCESS, &notification);
         send(&mut talk, 1, (Command::ECHO, 7), Status(0xc000_0120), "0900 0000 00000000 00");
-        let echo = talk.only();
+        let found = talk.commands();
+        let [echo] = &found[..] else { panic!("{found:#?}") };
+        let notes: Vec<_> = echo.notes.iter().map(|note| (note.kind, note.frame)).collect();
+        assert_eq!(notes, [(NoteKind::Cancelled, 8.into())]);
+        assert!(command_line(echo, 0).ends_with("  note: cancelled in frame 8"));
         assert_eq!((echo.command, echo.status.as_deref(), echo.error), ("ECHO", Some("STATUS_CANCELLED"), true));
+    }
+
+    /// All asynchronous messages have the same AsyncId. The message ID of the CANCEL is 0.
+    #[test]
+    fn a_cancel_can_name_the_async_id() {
+        let mut talk = negotiated();
+        let read = (Command::READ, 7);
+        send(&mut talk, 0, read, Status::SUCCESS, &read_body());
+        transfer(&mut talk, 1, &pdu(read, Status::PENDING, 3, 0, "0900 0000 00000000 00"), 0);
+        transfer(&mut talk, 0, &pdu((Command::CANCEL, 0), Status::SUCCESS, 2, 0, "0400 0000"), 0);
+        transfer(&mut talk, 1, &pdu(read, Status(0xc000_0120), 3, 0, "0900 0000 00000000 00"), 0);
+        let found = talk.commands();
+        let [read] = &found[..] else { panic!("{found:#?}") };
+        let notes: Vec<_> = read.notes.iter().map(|note| (note.kind, note.frame)).collect();
+        assert_eq!(notes, [(NoteKind::Cancelled, 9.into())]);
+        assert_eq!(read.status.as_deref(), Some("STATUS_CANCELLED"));
     }
 
     /// The client must send a further SESSION_SETUP.

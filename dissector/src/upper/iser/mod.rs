@@ -44,7 +44,7 @@ use header::{CONTROL, HELLO, HELLO_REPLY};
 pub use opcode::Opcode;
 pub(crate) use pdu::HEAD_LEN;
 use pdu::NO_TAG;
-pub use pdu::Pdu;
+pub use pdu::{Pdu, RejectedPdu};
 pub use sense::{Sense, Status};
 pub use tasks::Task;
 use tasks::Tasks;

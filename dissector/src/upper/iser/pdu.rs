@@ -26,6 +26,24 @@ const BIDIRECTIONAL_READ_LEN: usize = 5;
 /// Maximum length of sense data in bytes (SPC-4 section 4.5.1).
 const MAX_SENSE_LEN: usize = 252;
 
+/// The PDU that a Reject is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectedPdu {
+    /// The opcode.
+    pub opcode: Opcode,
+    /// Initiator Task Tag.
+    pub task_tag: u32,
+}
+
+impl RejectedPdu {
+    /// Reads the data segment of a Reject.
+    fn parse(data: &[u8]) -> Option<Self> {
+        let [first, ..] = *data.first_chunk::<BHS_LEN>()?;
+        let task_tag = u32::from_be_bytes(*data.get(16..)?.first_chunk()?);
+        Some(RejectedPdu { opcode: Opcode(first & 0x3f), task_tag })
+    }
+}
+
 /// An iSCSI PDU with its iSER header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pdu {
@@ -38,6 +56,9 @@ pub struct Pdu {
     pub bidirectional_read_len: Option<u32>,
     /// For a SCSI Response: the sense data.
     pub sense: Option<Sense>,
+    /// For a Reject: the rejected PDU, from the copy of its BHS in the data segment (RFC 7143
+    /// section 11.17.4). `None` if the data segment has no complete BHS.
+    pub rejected: Option<RejectedPdu>,
     /// For a response: the request that it answers. `None` if weft does not know this request. The
     /// reason can be that the capture lacks the request, or that the request was parsed after the
     /// response.
@@ -52,8 +73,15 @@ impl Pdu {
     /// `bytes`, and are 0 and `None`.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let head: &[u8; HEAD_LEN] = bytes.first_chunk()?;
-        let mut pdu =
-            Pdu { head: *head, len: 0, bidirectional_read_len: None, sense: None, request: None, has_text: false };
+        let mut pdu = Pdu {
+            head: *head,
+            len: 0,
+            bidirectional_read_len: None,
+            sense: None,
+            rejected: None,
+            request: None,
+            has_text: false,
+        };
         if !pdu.opcode().is_assigned() {
             return None;
         }
@@ -62,6 +90,7 @@ impl Pdu {
         match pdu.opcode() {
             Opcode::SCSI_COMMAND => pdu.bidirectional_read_len = bidirectional_read_len(additional),
             Opcode::SCSI_RESPONSE => pdu.sense = sense(data),
+            Opcode::REJECT => pdu.rejected = RejectedPdu::parse(data),
             Opcode::LOGIN_REQUEST | Opcode::LOGIN_RESPONSE => pdu.has_text = is_key(data),
             _ => {}
         }
