@@ -143,7 +143,7 @@ impl Sink for Explain {
         self.analysis.packet(packet);
         if packet.frame == self.number {
             self.packet = Some(*packet);
-            self.tcp_lines = self.analysis.lines();
+            self.tcp_lines = self.analysis.lines(packet.payload_len);
         }
     }
 }

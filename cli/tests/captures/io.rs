@@ -86,7 +86,7 @@ fn each_protocol_has_its_commands() {
             "storage/nfs3-session.pcap",
             18,
             "  id 0x77a394ae  READ NFS V3 offset 0 count 4096  700 of 4096 bytes  NFS3_OK  65.795 ms (16.841 to data, \
-             0.000 data, 48.954 to status)  1 Write, STag 0x417e3e01\n",
+             0.000 data, 48.954 to status)  1 Write, STag 0x417e3e01  1 finding (RPCRDMA-8797.4.1-2)\n",
         ),
         (
             "storage/smb-ops.pcap",

@@ -147,7 +147,7 @@ fn a_report_in_markdown_has_the_same_parts() {
     let (code, page) = report(folder.path(), "ticket.md", &[TERMINATE]);
     let page = page.unwrap();
     assert_eq!(code, 1, "{page}");
-    for part in ["## Connection 0: ", "◀", "- RDMAP-4.8-37 (MUST", "is wrong: RDMAP-4.8-37", "`ticket.packets.pcapng`"]
+    for part in ["## Connection 0: ", "◀", "- RDMAP-4.8-37 (MUST", "are wrong: RDMAP-4.8-37", "`ticket.packets.pcapng`"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }

@@ -171,8 +171,10 @@ fn of_tap(tap: &str) -> Count {
 }
 
 fn of_markdown(text: &str) -> Count {
-    let line = text.lines().find(|line| line.starts_with("**")).unwrap().replace("**", "");
-    let (verdicts, rest) = line.split_once("; ").unwrap();
+    // The first such line is the verdict in one sentence.
+    let line = text.lines().filter(|line| line.starts_with("**")).nth(1).unwrap().replace("**", "");
+    let (verdicts, _) = line.split_once("; ").unwrap();
+    let (_, rest) = line.rsplit_once("; ").unwrap();
     let held = between(text, "Requirements met: ", ".");
     count(None, rest.split(' ').next().unwrap().parse().unwrap(), &by_verdict(verdicts.split(", ")), must(held))
 }

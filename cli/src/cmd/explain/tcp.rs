@@ -6,7 +6,7 @@ use weft_dissector::filter::{FieldReader, KnownField, Slot, Values, WantedFields
 use weft_dissector::source::Frame;
 
 /// Range, acknowledgement and window, counted from the SYNs.
-const NUMBERS: [&str; 4] = ["tcp.seq", "tcp.nxtseq", "tcp.ack", "tcp.window_size"];
+const NUMBERS: [&str; 3] = ["tcp.seq", "tcp.ack", "tcp.window_size"];
 /// What the analysis of the connection shows.
 const REMARKS: [&str; 9] = [
     "tcp.analysis.retransmission",
@@ -53,13 +53,15 @@ impl TcpAnalysis {
     }
 
     /// The values of the current frame as lines of text. Empty if the frame has no TCP segment.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self, payload_len: u32) -> Vec<String> {
         let number = |slot: &Slot| self.values.numbers(*slot).next();
         let numbers: Vec<i128> = self.numbers.iter().filter_map(number).collect();
-        let [start, end, ack, window] = numbers[..] else { return Vec::new() };
-        let range = match end - start {
+        let [start, ack, window] = numbers[..] else { return Vec::new() };
+        // A SYN and a FIN count as a byte, too.
+        let range = match payload_len {
             0 => format!("no bytes (at {start})"),
-            _ => format!("bytes {start} to {}", end - 1),
+            1 => format!("byte {start}"),
+            len => format!("bytes {start} to {}", start + i128::from(len) - 1),
         };
         let acked = if ack > 0 { format!(", acknowledges the bytes before {ack}") } else { String::new() };
         let mut lines = vec![format!("TCP: {range}{acked}, window {window} bytes; counted from the SYNs")];

@@ -7,7 +7,6 @@ use crate::follow::ConnectionState;
 use crate::parse::{SegmentView, Unit};
 use crate::rules::rule::{Check, Findings, Rule};
 use crate::upper::rpcrdma::header::{MAX_SEGMENTS, Procedure};
-use crate::upper::rpcrdma::message::RpcMessage;
 
 /// The procedure, the fourth word of the header.
 const PROCEDURE_AT: std::ops::Range<u32> = 12..16;
@@ -47,7 +46,7 @@ fn lists(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         let range = READ_LIST_AT.start..sent.header.len;
         sent.report(findings, requirement!("RPCRDMA-4.2.4-1"), range, expected, "neither");
     }
-    if matches!(sent.decoded.message, Some(RpcMessage::Reply(_))) && !lists.reads.is_empty() {
+    if sent.is_reply() && !lists.reads.is_empty() {
         let found = format!("{} segments", lists.reads.len());
         let expected = "an empty Read list, because the message is a reply";
         sent.report(findings, requirement!("RPCRDMA-4.3.1-1"), READ_LIST_AT, expected, found);

@@ -33,10 +33,16 @@ impl<'a, 'u> Sent<'a, 'u> {
         Some(Sent { decoded, header, state, unit, payload_at: ULPDU_AT + view.header_len })
     }
 
-    /// Returns whether the message is a reply.
+    /// Returns whether the message is a reply. The RPC message of a reply is not always readable, but
+    /// then its call can be known.
     pub(super) fn is_reply(&self) -> bool {
-        let is_in_chunk = self.header.procedure == Procedure::NoMsg && self.decoded.carrier == Carrier::ReplyChunk;
-        is_in_chunk || matches!(self.decoded.message, Some(RpcMessage::Reply(_)))
+        match self.header.procedure {
+            Procedure::NoMsg => self.decoded.carrier == Carrier::ReplyChunk,
+            Procedure::Msg | Procedure::Msgp => {
+                self.decoded.call.is_some() || matches!(self.decoded.message, Some(RpcMessage::Reply(_)))
+            }
+            Procedure::Done | Procedure::Error => false,
+        }
     }
 
     /// The call of a reply with chunk lists. Returns `None` if the call is not certain: if the
