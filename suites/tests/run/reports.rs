@@ -265,6 +265,8 @@ async fn html_folds_long_lists() {
         result.actual = Some(format!("it did the {words}thing, of kind {number}"));
         result.requirements[0].requirement = id;
     }
+    // The requirement that the results no longer violate.
+    report.summary.failing.clear();
     report.summary.stale = (0..9).map(|number| format!("mpa/none/{number}: there is no such case")).collect();
     let text = report::html(&report, out.path()).unwrap();
     let (_, rest) = text.split_once("<h2>Failures by cause</h2>").unwrap();
